@@ -1,11 +1,11 @@
-"""The generic API server. It knows no Kubernetes kind: give it resources and it serves them.
+"""The generic API server. It contains no Kubernetes kind: it serves the resources that you register.
 
     config = GenericConfig(await SqliteStore.open(Path("data")))
     server = config.new_server("wardle", not_found(config.lifecycle.mux_and_discovery_complete))
     install_api_group(server, group, Installer(AdmissionChain(), config.authorizer))
 
-`pilothouse.builder` makes a server of these parts from classes that are declared. The public names are those in
-`__init__.pyi`; tests/apiserver/server/test_server_from_its_parts.py puts a whole server together from them.
+`pilothouse.builder` builds such a server from declared classes. `__init__.pyi` lists the public names;
+tests/apiserver/server/test_server_from_its_parts.py assembles a whole server.
 """
 
 from __future__ import annotations

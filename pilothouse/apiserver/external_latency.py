@@ -1,6 +1,6 @@
-"""The time of a request that others take: webhooks that it waits for, and requests that come before it.
+"""The external latency of a request: webhooks, and time in the queue of flow control.
 
-What is left is how long the server itself has worked on it, which is what its service level is measured by.
+The remaining time is the server's own latency, which the SLI metrics measure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(slots=True, eq=False)
 class ExternalLatency:
-    """In seconds. Mutating webhooks are called one after the other, validating ones all at once."""
+    """In seconds. Mutating webhooks run in sequence, validating webhooks concurrently."""
 
     mutating: float = 0.0
     validating: float = 0.0
@@ -27,7 +27,7 @@ _CURRENT: ContextVar[ExternalLatency | None] = ContextVar("external_latency", de
 
 
 def begin_external_latency() -> tuple[Token[ExternalLatency | None], ExternalLatency]:
-    """From now on the time of this request is counted. One that it makes of the server itself has its own."""
+    """Start to measure the current request. Requests that the server makes itself are measured separately."""
     time = ExternalLatency()
     return _CURRENT.set(time), time
 

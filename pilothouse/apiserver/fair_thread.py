@@ -1,12 +1,11 @@
-"""Threads for the work of many: flows take turns, so that a flow with much to do keeps no other waiting for long.
+"""Worker threads with fair scheduling: flows take turns, so that a busy flow does not delay other flows for long.
 
-    a a a a a   and then   b      → a b a a a a
+a a a a a   and then   b      → a b a a a a
 
-There is one thread for each size of work. While a thread has something to do, the threads for larger work pause at
-their checkpoints, so that small work waits for work of its own size only. Of the flows that wait, the flow that has
-used the least time goes first; a large job counts as if it had used its time already. A job that continues a request
-goes before one that begins, so that few objects are in the making at a time.
-The threads are daemons: a process that ends does not wait for work that nobody wants any more.
+There is one thread per size class. While a thread has work, the threads of larger classes pause at their checkpoints,
+so that small work waits only for work of its own class. The waiting flow with the least used time goes first; a large
+job counts as used time in advance. Jobs of a request that has already had work go first, so that few requests are in
+progress at a time. The threads are daemons: a process exits without waiting for abandoned work.
 """
 
 from __future__ import annotations
@@ -21,40 +20,40 @@ from typing import Any
 from pilothouse.machinery.checkpoints import ask_for_attention
 from pilothouse.machinery.dataclass import dataclass
 
-# How long a thread may keep the interpreter when the event loop wants it (docs/decisions/offload.md).
+# Maximum time that a thread holds the interpreter when the event loop wants it (docs/decisions/offload.md).
 _SWITCH_INTERVAL = 0.0005
 _LONGEST_PAUSE, _SHORTEST_RUN = 0.2, 0.02
 """Seconds: large work gets about a tenth of the time, however much small work there is."""
 _HALF_LIFE = 5.0
-"""Seconds after which the time that a flow has used counts half."""
+"""Half-life of used time in seconds."""
 _SECONDS_PER_BYTE = 1e-6
 _AGING = 0.1
-"""A job that has waited this many times longer goes before one that is so much smaller."""
+"""Weight of waiting time against size."""
 _MOST_FLOWS = 1024
-"""Flows whose use is remembered; beyond, the lighter half is forgotten."""
+"""Maximum number of tracked flows; above it the lighter half is dropped."""
 
 
 class JobEnded(BaseException):
-    """Raised at a checkpoint of a job that nobody waits for any more. Not an Exception: nothing may take it for its
-    own failure."""
+    """Raised at a checkpoint of an abandoned job. Not an Exception, so that no handler treats it as an error of the
+    work."""
 
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """One piece of work. `done` is called in the thread, with what it returned or raised."""
+    """One piece of work. `done` is called in the thread with the result or the exception."""
 
     flow: str
     size: int
     work: Callable[[], Any]
     done: Callable[[Any, BaseException | None], None]
     continues: bool = False
-    """Whether the same request has had work done before."""
+    """Whether the request has had work before."""
     submitted: float = 0.0
     ended: bool = False
 
 
 class FairThreads:
-    """A thread for each size; the last one has no upper limit."""
+    """One thread per size class; the last one has no upper limit."""
 
     def __init__(self, name: str, limits: tuple[int, ...]) -> None:
         self.changed = threading.Condition()
@@ -67,7 +66,7 @@ class FairThreads:
         return self.threads[sum(size > limit for limit in self._limits)]
 
     def used(self, flow: str, now: float) -> float:
-        """Return the seconds that the flow has used lately."""
+        """Return the seconds that the flow has used recently."""
         seconds, at = self._used.get(flow, (0.0, now))
         return float(seconds * 0.5 ** ((now - at) / _HALF_LIFE))
 
@@ -79,7 +78,7 @@ class FairThreads:
             self._used = {flow: self._used[flow] for flow in heaviest}
 
     def update_attention(self) -> None:
-        """Ask jobs to look up only where there is something to see. The caller holds `changed`."""
+        """Enable checkpoints only if there is a reason to pause or end a job. The caller holds `changed`."""
         running = [thread.running for thread in self.threads if thread.running is not None]
         wanted = len(running) > 1 or any(job.ended for job in running)
         ask_for_attention(self._attend if wanted else None)
@@ -91,8 +90,8 @@ class FairThreads:
 
 
 class FairThread:
-    _waiting: OrderedDict[str, deque[Job]]  # by flow; no queue is empty
-    _bytes: dict[str, int]  # of each flow that waits, the sizes of its jobs
+    _waiting: OrderedDict[str, deque[Job]]  # by flow; queues are never empty
+    _bytes: dict[str, int]  # waiting bytes by flow
 
     def __init__(self, name: str, threads: FairThreads, rank: int) -> None:
         self._name = name
@@ -122,7 +121,7 @@ class FairThread:
             self._changed.notify_all()
 
     def withdraw(self, job: Job) -> bool:
-        """Whether the job had not begun, and now never will. A job that has begun ends at its next checkpoint."""
+        """Return True if the job had not started and is now removed. A running job ends at its next checkpoint."""
         with self._changed:
             queue = self._waiting.get(job.flow)
             if queue is None or job not in queue:
@@ -135,7 +134,7 @@ class FairThread:
             return True
 
     def attend(self) -> None:
-        """Pause while smaller work is there, for some time. Raises JobEnded. Called by the thread itself."""
+        """Pause for a limited time while smaller work waits. Called by the thread itself. Raises JobEnded."""
         job = self.running
         if job is None:
             return
@@ -150,7 +149,7 @@ class FairThread:
         return any(thread.running is not None or thread._waiting for thread in self._threads.threads[: self._rank])
 
     def _start(self) -> None:
-        """Start the thread with the first work; most processes never have any."""
+        """Start the thread with the first job: most processes never need it."""
         if not self._is_started:
             self._is_started = True
             sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_INTERVAL))
@@ -168,7 +167,7 @@ class FairThread:
                 self._threads.update_attention()
                 self._changed.notify_all()
             job.done(result, error)
-            del job, result, error  # what they hold may be large, and the next job may be long in coming
+            del job, result, error  # release memory: the next job may arrive late
 
     def _next(self) -> Job:
         with self._changed:
@@ -184,7 +183,7 @@ class FairThread:
             return job
 
     def _place(self, job: Job, now: float) -> float:
-        """Return the job's place in the line; the least is next."""
+        """Return the priority of the job; the lowest runs next."""
         expected = 0.0 if job.continues else job.size * _SECONDS_PER_BYTE
         return self._threads.used(job.flow, now) + expected + _AGING * job.submitted
 

@@ -1,7 +1,7 @@
 """Reloading of files that may change while the server runs.
 
     watch = FileWatch(paths); watch.changed()          whether a file has changed since the last call
-    await poll(check, every=1.0)                       the loop that all reloading goes by
+    await poll(check, every=1.0)                       the common loop of all reloading
     ReloadedFile(path, content, reload).run()          calls `reload` with new content
 
 Polling by metadata works for every file system, renames, symlink swaps and mounted Secrets.

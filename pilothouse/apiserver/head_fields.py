@@ -1,8 +1,8 @@
-"""The rules for heads of HTTP messages. Every head passes here before it is written: answers to clients and
-requests to other servers, under HTTP/1.1 and HTTP/2.
+"""Validation of HTTP heads. Every head is validated before it is written: responses to clients and requests to other
+servers, over HTTP/1.1 and HTTP/2.
 
-A line break in a field would make two of it, and the second could say anything: who a user is, or where a body ends.
-The rules and the words are those of Go's net/http (httpguts.ValidHeaderFieldName and ValidHeaderFieldValue).
+A line break in a field would start a forged field, which could name another user or end the body. Rules and messages
+are those of Go's net/http (httpguts.ValidHeaderFieldName and ValidHeaderFieldValue).
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from pilothouse.apiserver.http import Headers
 from pilothouse.machinery.gofmt import quote
 
 FIELD_OVERHEAD: Final = 32
-"""The bytes that HTTP/2 counts for a header field besides its own: RFC 7541, section 4.1."""
+"""Overhead of a header field in HTTP/2, in bytes: RFC 7541, section 4.1."""
 
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+").fullmatch
 _TARGET = re.compile(rb"[!-~\x80-\xff]+").fullmatch
 _IN_VALUES: Final = bytes(byte for byte in range(256) if byte == 0x09 or (byte >= 0x20 and byte != 0x7F))
 _KNOWN_NAMES: Final = 1024
 
-_known: set[bytes] = set()  # names that were found good, so that each head costs one look at all of its names
+_known: set[bytes] = set()  # valid names, so that one set operation checks all names of a head
 _name, _value = itemgetter(0), itemgetter(1)
 
 
 class InvalidHead(ValueError):
-    """A head that must not be written; says why in net/http's words."""
+    """A head that must not be written; the message is net/http's."""
 
 
 def check_fields(headers: Headers) -> None:
-    """Raises InvalidHead for a name that is no token, or a value with a control character other than a tab."""
+    """Raises InvalidHead for a name that is not a token, or a value with a control character other than a tab."""
     if not _known.issuperset(map(_name, headers)):
         _check_names(headers)
     if b"".join(map(_value, headers)).translate(None, _IN_VALUES):
@@ -40,7 +40,7 @@ def check_fields(headers: Headers) -> None:
 
 
 def check_request(method: bytes, target: bytes, headers: Headers) -> None:
-    """As check_fields, and for a method or a target that could not stand in a request line."""
+    """Like `check_fields`, and also for an invalid method or target."""
     if not _TOKEN(method):
         raise InvalidHead(f"net/http: invalid method {_shown(method)}")
     if not _TARGET(target):

@@ -1,9 +1,9 @@
-"""HTTP as handlers see it: a Request in, a Response out.
+"""The HTTP model of handlers: a Request in, a Response out.
 
-The protocols in serving/ make the one from bytes and write the other; serving/asgi.py does it for calls by ASGI.
+The protocols in serving/ create requests from bytes and write responses; serving/asgi.py does the same for ASGI.
 
-A handler is `async (Request) -> Response`; a filter is a function from handler to handler;
-a delegation target is a handler.
+A handler is `async (Request) -> Response`; a filter is a function from handler to handler; a delegation target is a
+handler.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 
 _MAX_QUERY_PARAMETERS: Final = 10_000
-"""net/url's limit. A query may be a megabyte long, and is read before anybody knows whose it is."""
+"""The limit of net/url. A query of up to a megabyte is parsed before authentication."""
 LONGEST_READ: Final = 8 * 1024
-"""Characters of a header or parameter that `Request.header` and `Request.param` return. A head may be a megabyte long,
-and is read before anybody knows whose it is: a parser that is fed by them takes a few milliseconds at most."""
+"""Maximum number of characters that `Request.header` and `Request.param` return. A head of up to a megabyte is read
+before authentication; this limit bounds the cost of parsing values to a few milliseconds."""
 _BYTES_PER_FIELD: Final = 32
-"""The weight of a header field in a request's head, whatever its length: RFC 7541, section 4.1."""
+"""Weight of a header field besides its length: RFC 7541, section 4.1."""
 
 
 def parse_query(query: str) -> dict[str, list[str]]:
-    """Return the values of each parameter as Go's net/url reads them: one that is badly escaped stands for itself, and
-    one with a semicolon, which once separated parameters, is left out.
+    """Return the values of each parameter, parsed as by Go's net/url: badly escaped values stay as they are, and
+    parameters with a semicolon are dropped.
 
-    Raises BadRequest when there are too many parameters.
+    Raises BadRequest for too many parameters.
     """
     if query.count("&") >= _MAX_QUERY_PARAMETERS:
         raise BadRequest("number of URL query parameters exceeded limit")
@@ -68,15 +68,15 @@ def _query_unescape(text: str) -> str:
 
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
-"""Names in lower case, as HTTP/2 wants them."""
+"""Names are in lower case, as in HTTP/2."""
 
 ReadBody: TypeAlias = Callable[[int], Awaitable[bytes]]
-"""Reads the whole request body, or raises RequestEntityTooLarge when it is longer than the limit given."""
+"""Reads the whole request body. Raises RequestEntityTooLarge above the given limit."""
 
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One HTTP request. The filters fill in what they find out (`info`, `user`, …) on the way in.
+    """One HTTP request. Filters set `info`, `user` and other attributes.
 
     >>> from pilothouse.apiserver import Request
     >>> async def no_body(limit: int) -> bytes:
@@ -88,38 +88,38 @@ class Request:
     method: str
     path: str
     query_string: str
-    headers: Headers = field(repr=False)  # tokens are among them
+    headers: Headers = field(repr=False)  # may contain tokens
     read_body: ReadBody
     scheme: str = "https"
     http_version: str = "1.1"
     client: tuple[str, int] | None = None
     transport: asyncio.Transport | None = None
-    """The connection, for the peer's certificate and for upgrades; None for in-process calls."""
+    """The connection, for the peer's certificate and for upgrades; None for in-process requests."""
     disconnected: Callable[[], Awaitable[None]] | None = None
-    """Returns when the client has gone away."""
+    """Returns when the client has disconnected."""
     stream_body: Callable[[], AsyncIterator[bytes]] | None = None
-    """The body as it comes, instead of read_body; None for in-process calls."""
+    """Streams the body, as an alternative to read_body; None for in-process requests."""
 
     audit_id: str = ""
     info: RequestInfo = field(default=None)  # type: ignore[assignment]  # set by the request info filter
     user: User = field(default=None)  # type: ignore[assignment]  # set by the authentication filter
     is_own: bool = False
-    """Whether the server itself makes it."""
+    """Whether the server itself made the request."""
     deadline: float = inf
-    """By when it is to be answered, on the monotonic clock; set by the timeout filter."""
+    """Deadline of the response on the monotonic clock; set by the timeout filter."""
     is_routed: bool = False
-    """Whether something is installed that answers it. Only then are the names in its path ours and not made up."""
+    """Whether a route matched. Only then do names in the path come from this server."""
     spoken: Serializers | None = None
-    """The media types of the resource that is asked for, in which errors are told, too; None until it is known."""
+    """The media types of the resource, also for errors; None until routed."""
     warnings: list[str] = field(default_factory=list)
     answer_headers: Headers = field(default_factory=list)
-    """Headers that the answer gets besides its own, be it a success or a refusal."""
+    """Additional headers of the response, also of an error response."""
     watched: Callable[[CacheWatcher], CacheWatcher] | None = None
-    """With --testing: puts something between the events of this watch and who reads them."""
+    """With --testing: wraps the watcher of a watch."""
     on_delegation: Callable[[], None] | None = None
-    """Gives back the seat that a watch has in flow control; set until the watch has begun."""
+    """Releases the seats of a watch in flow control; set until the watch starts."""
     audit: AuditContext | None = None
-    """Where the request is audited: what it and its answer look like is told to this."""
+    """The audit event of the request, if audited."""
     _weight: Weight | None = None
     _annotations: Annotations | None = None
     _query: dict[str, list[str]] | None = None
@@ -128,7 +128,7 @@ class Request:
 
     @property
     def query(self) -> dict[str, list[str]]:
-        """Raises BadRequest where there are too many parameters."""
+        """The query parameters. Raises BadRequest for too many parameters."""
         if self._query is None:
             self._query = parse_query(self.query_string) if self.query_string else {}
         return self._query
@@ -138,8 +138,8 @@ class Request:
 
     @property
     def weight(self) -> Weight:
-        """The size of the request: at first that of its query and of its many fields, later that of its body and of
-        stored objects. Not to be asked for before it is known whose it is."""
+        """The weight of the request: first the size of its query and head, later of its body and of stored objects.
+        Requires the authenticated user."""
         if self._weight is None:
             head = max(len(self.query_string), len(self.headers) * _BYTES_PER_FIELD)
             self._weight = Weight(self.user.name if self.user is not None else "", head)
@@ -147,12 +147,12 @@ class Request:
 
     @property
     def is_offloaded(self) -> bool:
-        """Whether work of the request is done beside the loop at this moment, and nothing else."""
+        """Whether the request's work currently runs in, or waits for, an offload thread."""
         return self._weight is not None and self._weight.is_offloaded
 
     @property
     def annotations(self) -> Annotations:
-        """The request's annotations in the audit log."""
+        """The audit annotations of the request."""
         if self._annotations is None:
             self._annotations = Annotations()
         return self._annotations
@@ -161,24 +161,23 @@ class Request:
         self.annotations.add(key, value, level)
 
     def delegated(self) -> None:
-        """Tell flow control that another server has the request: a watch that this server only passes on holds no
-        seat, however long the other server takes to begin it."""
+        """Release the seats of a watch, because another server handles the request."""
         if self.on_delegation is not None:
             self.on_delegation()
 
     def param(self, name: str, default: str = "") -> str:
-        """Return the first value of a query parameter, of a long one the first LONGEST_READ characters."""
+        """Return the first value of a query parameter, truncated to LONGEST_READ characters."""
         values = self.query.get(name)
         return values[0][:LONGEST_READ] if values else default
 
     def whole_param(self, name: str) -> str:
-        """Return the first value of a query parameter, up to a megabyte. Parse the value only by `weight.carry`."""
+        """Return the first value of a query parameter, up to a megabyte. Parse the value only by `weight.run`."""
         values = self.query.get(name)
         return values[0] if values else ""
 
     @property
     def header_names(self) -> bytes:
-        """The names of all headers, each behind a zero byte: to see at once that there is none of some kind."""
+        """The names of all headers, each after a zero byte, for a fast check of prefixes."""
         if self._header_names is None:
             self._header_names = b"\0" + b"\0".join(dict(self.headers))
         return self._header_names
@@ -187,8 +186,7 @@ class Request:
         self.headers, self._headers, self._header_names = headers, None, None
 
     def header(self, name: bytes, default: str = "") -> str:
-        """Return the first value of a header, of a long one the first LONGEST_READ characters. The name is given in
-        lower case."""
+        """Return the first value of a header, truncated to LONGEST_READ characters. The name is in lower case."""
         if self._headers is None:
             self._headers = dict(reversed(self.headers))
         value = self._headers.get(name)
@@ -203,16 +201,17 @@ class Request:
 
 Stream: TypeAlias = AsyncIterator[bytes]
 Upgrade: TypeAlias = Callable[["asyncio.Transport", bytes], Awaitable[None]]
-"""Takes over the raw connection after a 101; gets what the client already sent beyond the request."""
+"""Takes over the raw connection after a 101, with the bytes that the client sent after the request."""
 
 
 class StreamBroken(Exception):
-    """The source of a streamed body has gone. The answer ends so that its client sees that it is not whole."""
+    """The source of a streamed body is gone. The response ends abnormally, so that the client detects the
+    truncation."""
 
 
 @dataclass(slots=True, eq=False)
 class Response:
-    """One HTTP answer: whole bytes, a stream (each item is flushed as it comes), or an upgrade.
+    """One HTTP response: bytes, a stream (each item is flushed), or an upgrade.
 
     >>> from pilothouse.apiserver import Response
     >>> Response(200, b"hello").with_header(b"content-type", b"text/plain").headers
@@ -220,7 +219,7 @@ class Response:
     """
 
     status: int
-    body: bytes | Stream = field(default=b"", repr=False)  # may hold secrets
+    body: bytes | Stream = field(default=b"", repr=False)  # may contain secrets
     headers: Headers = field(default_factory=list)
     upgrade: Upgrade | None = None
 
@@ -234,16 +233,16 @@ Filter: TypeAlias = Callable[[Handler], Handler]
 
 
 NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
-"""Browsers go by the content type that an answer says it has."""
+"""Makes browsers respect the content type."""
 
 
 def raw_json(status: int, value: object) -> Response:
-    """Indented JSON without negotiation, as upstream writes what is no API object."""
+    """Return indented JSON without negotiation, for values that are not API objects."""
     return Response(status, orjson.dumps(value, option=orjson.OPT_INDENT_2), [(b"content-type", b"application/json")])
 
 
 def text(status: int, body: str, **headers: Any) -> Response:
-    """A plain-text answer, as net/http's Error writes it."""
+    """Return a plain-text response in the format of net/http's Error."""
     answer = Response(status, body.encode(), [(b"content-type", b"text/plain; charset=utf-8")])
     for name, value in headers.items():
         answer.with_header(name.replace("_", "-").encode(), str(value).encode())

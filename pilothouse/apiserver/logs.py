@@ -1,7 +1,7 @@
-"""The log: stdlib logging, set up once, on stderr, as klog's text lines or as JSON.
+"""The log: stdlib logging on stderr, in klog's text format or as JSON.
 
-klog's verbosity maps onto levels below INFO: `log.log(v(2), …)` is written when the server runs with -v=2 or more.
-Callers never pass tokens, keys or bodies of secrets; the log writes what it is given.
+klog's verbosity maps to levels below INFO: `log.log(v(2), …)` is written with -v=2 or more. Callers must not pass
+tokens, keys or secrets: the log does not redact.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _LETTERS = {logging.CRITICAL: "F", logging.ERROR: "E", logging.WARNING: "W"}
 
 
 def v(verbosity: int) -> int:
-    """The level of klog's V(verbosity); everything above 10 counts as 10."""
+    """Return the level of klog's V(verbosity); values above 10 count as 10."""
     return logging.INFO - min(max(verbosity, 0), 10)
 
 
 def configure(*, verbosity: int = 0, format: str = "text", stream: TextIO | None = None) -> None:
-    """Sets up the root logger, replacing what was there."""
+    """Configure the root logger, replacing earlier configuration."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if format == "json" else KlogFormatter())
     root = logging.getLogger()
@@ -37,7 +37,7 @@ def configure(*, verbosity: int = 0, format: str = "text", stream: TextIO | None
 
 
 def log_pairs(logger: logging.Logger, level: int, message: str, pairs: Mapping[str, object]) -> None:
-    """Write a line with keys and values, which programs can read: `"HTTP" verb="GET" resp=200`, and fields in JSON."""
+    """Log a message with structured fields: `"HTTP" verb="GET" resp=200`, or fields of the JSON format."""
     logger.log(level, message, extra={_PAIRS: pairs}, stacklevel=2)
 
 
@@ -45,7 +45,7 @@ _process = ""
 
 
 def set_process(name: str) -> None:
-    """Every line says from now on which of the processes of a server wrote it."""
+    """Name this process of the server in every following line."""
     global _process
     _process = name
 
@@ -63,7 +63,7 @@ class KlogFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One object a line with the keys of upstream's JSON format: ts in milliseconds, caller, msg, v or err."""
+    """One object per line with the keys of upstream's JSON format: ts in milliseconds, caller, msg, v or err."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {

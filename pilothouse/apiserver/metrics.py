@@ -1,4 +1,4 @@
-"""The one registry that /metrics shows. Each part declares its own metrics, under upstream's names, beside its code."""
+"""The registry of /metrics. Each component declares its metrics, with upstream's names, next to its code."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ async def _in_thread(weight: Weight, work: Callable[[], T]) -> T:
 
 @contextmanager
 def _without_collections(weight: Weight) -> Iterator[None]:
-    """Run the block without garbage collections, where these would take long."""
+    """Run the block without garbage collections, for work during which they would take long."""
     if weight.bytes <= _LARGE:
         yield
         return
@@ -163,7 +163,7 @@ def _without_collections(weight: Weight) -> Iterator[None]:
 
 
 async def _until_done(future: asyncio.Future[Any]) -> None:
-    """Returns when the work is over, however often the caller is cancelled meanwhile."""
+    """Return when the work is over, even if the caller is cancelled repeatedly."""
     while not future.done():
         with suppress(asyncio.CancelledError):
             await asyncio.wait([future])
@@ -178,14 +178,20 @@ def _settle(future: asyncio.Future[T], result: Any, error: BaseException | None)
 
 
 _GRACE = 1.0
-"""For the copies that watchers make of what was written."""
+"""Seconds: watchers make copies of written objects."""
 _LOOK_EVERY = 0.25
 _LONGEST = 60.0
 _MOST_GROWTH = 256 << 20
 
 
 class CollectorPause:
-    """A thread of its own looks after a pause, so that it ends even if the event loop does."""
+    """Pauses the garbage collector during work on large objects, and for a moment after.
+
+    A collection stops all threads while it examines new containers, and a body of 3 MB can have a million of them. They
+    are JSON without cycles and are freed by reference counting, so examining them is useless. Young objects are still
+    collected from time to time, and after large growth of memory, so that cycles of other code are freed
+    (docs/decisions/offload.md). A separate thread ends the pause, even if the event loop ends.
+    """
 
     def __init__(self) -> None:
         self._changing = threading.Lock()
@@ -194,7 +200,7 @@ class CollectorPause:
         self._paused = False
 
     def begin(self) -> None:
-        """Does nothing where somebody else has switched the collector off."""
+        """Begin a pause; a no-op if the collector was disabled elsewhere."""
         with self._changing:
             self._working += 1
             if self._paused or not gc.isenabled():
@@ -226,7 +232,7 @@ class CollectorPause:
 
 
 def _resident() -> int:
-    """Bytes of memory in use; always 0 where the system does not say."""
+    """Return the resident memory in bytes; 0 if unknown."""
     return resident_memory() or 0
 
 

@@ -1,4 +1,4 @@
-"""The meaning of a request, read off its method, path and query: upstream's RequestInfo.
+"""The meaning of a request, parsed from method, path and query: upstream's RequestInfo.
 
 GET /api/v1/namespaces/ns/pods/p/status   → verb get, resource pods, subresource status, name p, namespace ns
 GET /apis/apps/v1/deployments?watch=1     → verb watch, group apps, resource deployments
@@ -26,11 +26,11 @@ _VERBS_WITH_SELECTORS = {"list", "watch", "deletecollection"}
 _LASTING_VERBS = {"watch", "proxy"}
 _LASTING_SUBRESOURCES = {"attach", "exec", "proxy", "log", "portforward"}
 _LONGEST_WITH_NAME = 4096
-"""A longer selector names no object: nobody knows yet whose it is, so it is not worth reading."""
+"""Longer selectors are not searched for a name: the user is not authenticated yet."""
 
 
 class UndeterminedRequest(Exception):
-    """The path names a verb and nothing that it is for."""
+    """The path has a verb prefix without a resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,15 @@ class RequestInfo:
     subresource: str = ""
     name: str = ""
     parts: tuple[str, ...] = ()
-    """The path from the resource on: resource, name, subresource and what follows."""
+    """The path segments from the resource on: resource, name, subresource and the rest."""
     verb_in_path: bool = False
-    """The deprecated /watch/ and /proxy/ paths."""
+    """Whether the path is a deprecated /watch/ or /proxy/ path."""
     field_selector: str = ""
     label_selector: str = ""
 
     group_resource: GroupResource = field(init=False, compare=False, repr=False)
     is_long_running: bool = field(init=False, compare=False, repr=False)
-    """Whether it may last, as watches and connections that were taken over do: timeouts and limits leave it alone."""
+    """Whether timeouts and limits do not apply: watches and connections that are taken over."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "group_resource", GroupResource(self.group, self.resource))
@@ -67,9 +67,10 @@ class RequestInfo:
 
 
 def request_info(request: Request) -> RequestInfo:
-    """Return the parsed request; one that cannot be understood has no resource, and falls off the end of the chain.
+    """Return the parsed request. A request without a recognized structure has no resource, and ends at the not-found
+    handler.
 
-    Raises BadRequest where there are too many parameters, UndeterminedRequest for /watch or /proxy without a resource.
+    Raises BadRequest for too many parameters, UndeterminedRequest for /watch or /proxy without a resource.
     """
     info = _from_path(request.method, request.path)
     if not info.is_resource or info.name or info.verb not in ("get", "delete", "watch"):
@@ -78,11 +79,11 @@ def request_info(request: Request) -> RequestInfo:
 
 
 def verb_of(method: str) -> str:
-    """The verb of a request for one object; empty for methods that stand for none."""
+    """Return the verb of a method on one object; "" for other methods."""
     return _VERBS.get(method, "")
 
 
-# Short segments take more than ten times their length each.
+# Each short segment costs more than ten times its length.
 @bounded_cache(entries=4096, key_bytes=256)
 def _from_path(method: str, path: str) -> RequestInfo:
     verb = method.lower()
@@ -127,7 +128,7 @@ def _split_namespace(parts: list[str]) -> tuple[str, list[str]]:
 
 
 def _with_query(info: RequestInfo, request: Request) -> RequestInfo:
-    """Collections: the query tells a watch from a list, and a selector may name the one object."""
+    """Evaluate the query of a collection: `watch` makes a list a watch, and a field selector may name one object."""
     verb, name = info.verb, info.name
     if verb == "get":
         verb, name = "watch" if boolean(request, "watch") else "list", _selected_name(request)

@@ -1,6 +1,6 @@
-"""The rest_client_* metrics, under upstream's names: what this server asks of others, and of itself, as a client.
+"""The rest_client_* metrics with upstream's names: requests that this server makes as a client.
 
-Calls to webhooks are counted here at once, those of `pilothouse.client` once the control plane has told it to.
+Calls of webhooks are counted here directly; `pilothouse.client` is connected by the control plane.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _histogram(name: str, about: str, bounds: tuple[float, ...]) -> HistogramTal
 
 
 class RestClientMetrics:
-    """What `pilothouse.client.rest.metrics.RequestMetrics` asks for."""
+    """Implements `pilothouse.client.rest.metrics.RequestMetrics`."""
 
     def __init__(self) -> None:
         self._duration = _histogram(

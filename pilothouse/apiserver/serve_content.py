@@ -1,8 +1,8 @@
-"""Bytes that were made at some time and have a tag: preconditions and ranges, as Go's http.ServeContent answers them.
+"""Responses with preconditions and ranges, compatible with Go's http.ServeContent.
 
 If-Match, If-Unmodified-Since fail         → 412
-If-None-Match, If-Modified-Since know it   → 304
-Range: bytes=0-9                           → 206 with ten bytes; several ranges come in parts
+If-None-Match, If-Modified-Since match     → 304
+Range: bytes=0-9                           → 206 with ten bytes; several ranges are multipart
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _READS = ("GET", "HEAD")
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """`headers` say what the bytes are and how they vary; `etag` is without quotation marks, empty for none."""
+    """`headers` describe the bytes; `etag` is without quotation marks, "" for none."""
 
     body: bytes
     media_type: str
@@ -50,7 +50,7 @@ def serve_content(request: Request, content: Content) -> Response:
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Whether gzip itself is named, and not refused by `q=0`."""
+    """Return whether gzip is named and not excluded by `q=0`."""
     for clause in accept_encoding.lower().split(","):
         name, _, quality = (part.strip() for part in clause.partition(";"))
         if name == "gzip":
@@ -59,7 +59,7 @@ def accepts_gzip(accept_encoding: str) -> bool:
 
 
 def _precondition(request: Request, content: Content) -> int:
-    """The status of a precondition that ends the request, 0 for none."""
+    """Return the status of a precondition that ends the request; 0 for none."""
     if_match, if_none_match = request.header(b"if-match"), request.header(b"if-none-match")
     if if_match:
         if not _has_tag(if_match, content.quoted_etag, weak=False):
@@ -74,7 +74,7 @@ def _precondition(request: Request, content: Content) -> int:
 
 
 def _range_of(request: Request, content: Content) -> str:
-    """Empty for one that is conditional on another state of the bytes."""
+    """Return the Range header; "" if it depends on another version of the content."""
     wanted, condition = request.header(b"range"), request.header(b"if-range")
     if not wanted or not condition or request.method not in _READS:
         return wanted
@@ -89,7 +89,7 @@ def _has_tag(header: str, etag: str, *, weak: bool) -> bool:
 
 
 def _is_before(modified: float, date: str) -> bool | None:
-    """Whether the bytes are no newer than the date; None for what is no date. Dates have no fractions of seconds."""
+    """Return whether the content is not newer than the date; None for an invalid date. Dates have whole seconds."""
     try:
         return int(modified) <= parsedate_to_datetime(date).timestamp()
     except ValueError:
@@ -127,11 +127,11 @@ def _parts(content: Content, ranges: list[ByteRange]) -> Response:
 
 
 _MAX_RANGES = 64
-"""Those who want more pieces get everything: each piece costs a head of its own, which is more than was asked for."""
+"""Maximum number of ranges. With more ranges the whole content is sent: every part has a header of its own."""
 
 
 class InvalidRange(ValueError):
-    """The message is the text of the answer."""
+    """The message is the response text."""
 
     def __init__(self, *, overlaps_nothing: bool = False) -> None:
         super().__init__("invalid range" + (": failed to overlap" if overlaps_nothing else ""))
@@ -151,7 +151,7 @@ class ByteRange:
 
 
 def parse_range(header: str, size: int) -> list[ByteRange]:
-    """The ranges within so many bytes; none where everything is to be sent. Raises InvalidRange."""
+    """Return the ranges within `size` bytes; empty if everything is to be sent. Raises InvalidRange."""
     if not header:
         return []
     if not header.startswith("bytes="):
@@ -167,7 +167,7 @@ def parse_range(header: str, size: int) -> list[ByteRange]:
 
 
 def _within(specs: list[str], size: int) -> Iterator[ByteRange]:
-    """Leaves out those that begin behind the end."""
+    """Yield the ranges, except those after the end."""
     for spec in specs:
         first, dash, last = (part.strip(" \t") for part in spec.partition("-"))
         if not dash:

@@ -1,4 +1,4 @@
-"""The addresses that a request came by, as Go prints them."""
+"""The source addresses of a request, formatted as in Go."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from ipaddress import IPv6Address, ip_address
 from pilothouse.apiserver.http import LONGEST_READ, Request
 
 _MOST_PROXIES = 100
-"""Addresses that are read, nearest first: clients can send any number, and the nearest proxies are the trusted ones."""
+"""Maximum number of evaluated addresses, nearest first: clients can send any number, and the nearest proxies are
+trusted."""
 
 
 def source_ips(request: Request) -> list[str]:
-    """Return the addresses that proxies name, farthest first, and last that of the peer."""
+    """Return the addresses that proxies report, farthest first, and the address of the peer last."""
     forwarded = request.whole_header(b"x-forwarded-for") or request.header(b"x-real-ip")
     parts = forwarded[-LONGEST_READ:].rsplit(",", _MOST_PROXIES)[-_MOST_PROXIES:] if forwarded else ()
     named = [address for part in parts if (address := _address(part))]
@@ -22,7 +23,7 @@ def source_ips(request: Request) -> list[str]:
 
 
 def _address(text: str) -> str:
-    """An IPv4 address is one in whatever form: a socket for both families has it mapped into IPv6."""
+    """Normalize an address: a dual-stack socket maps IPv4 into IPv6."""
     try:
         address = ip_address(text.strip())
     except ValueError:

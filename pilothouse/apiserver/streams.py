@@ -1,4 +1,4 @@
-"""The streams of answers: how one is closed, how a short one becomes whole, how a filter learns that one is over."""
+"""Response streams: closing, buffering of short streams, callbacks at the end."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from pilothouse.apiserver.http import Stream
 
 
 async def close_stream(stream: Stream) -> None:
-    """Close the stream where it can be closed."""
+    """Close the stream if it supports that."""
     close = getattr(stream, "aclose", None)
     if close is not None:
         await close()
 
 
 async def whole_or_stream(stream: Stream, limit: int) -> bytes | Stream:
-    """All of the stream if it has at most `limit` bytes, else the stream from its beginning. Raises what it raises."""
+    """Return the whole content if it has at most `limit` bytes, else the stream from its beginning. Raises the
+    errors of the stream."""
     taken, size = [], 0
     try:
         async for part in stream:
@@ -30,7 +31,7 @@ async def whole_or_stream(stream: Stream, limit: int) -> bytes | Stream:
 
 
 class _Resumed:
-    """A stream together with what was already taken from it."""
+    """A stream with the items that were already taken from it."""
 
     __slots__ = ("_stream", "_taken")
 
@@ -50,9 +51,9 @@ class _Resumed:
 
 
 class UntilEnd:
-    """A stream that calls `end` once: when it has ended or failed, or is closed, even before it began.
+    """A stream that calls `end` once: at its end, on failure, or when closed, even before it started.
 
-    A generator could not tell the last: one that never began is closed without a word.
+    A generator could not do this: closing a generator that never started runs no code.
     """
 
     __slots__ = ("_end", "_stream")

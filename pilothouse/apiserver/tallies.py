@@ -1,8 +1,7 @@
-"""Counters and histograms for the way of every request: plain numbers that become metrics when they are scraped.
+"""Counters and histograms of the request path: plain numbers that become metrics when scraped.
 
-prometheus_client's own counters take a lock and a look-up each time; these cost a fifth of that
-(docs/decisions/request-metrics.md). All of them are counted on the event loop only; a thread reads them when they are
-scraped.
+Counters of prometheus_client take a lock and a lookup per increment; these cost a fifth
+(docs/decisions/request-metrics.md). Only the event loop updates them; a thread reads them for a scrape.
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ from prometheus_client.registry import Collector
 
 Labels: TypeAlias = tuple[str, ...]
 
-# Label values can be names of objects, which come and go: what is too much is counted, but not told apart.
+# Label values can be names of objects, which vary without bound: excess rows are counted together.
 _MOST_ROWS = 10_000
-_MOST_CHARACTERS = 1024  # of all labels of a row
+_MOST_CHARACTERS = 1024  # maximum length of the labels of a row
 _OTHER = "other"
 
 
 def _told_apart(rows: Sized, labels: Labels) -> Labels:
-    """The labels for a new row, or those of the row for all that is too much."""
+    """Return the labels of a new row, or the labels of the overflow row."""
     if len(rows) < _MOST_ROWS and sum(map(len, labels)) <= _MOST_CHARACTERS:
         return labels
     return (_OTHER,) * len(labels)
 
 
 class Count:
-    """The count of a counter under one set of labels."""
+    """The value of a counter for one set of labels."""
 
     __slots__ = ("value",)
 
@@ -49,7 +48,7 @@ class CounterTally(Collector):
     def __init__(
         self, name: str, help: str, labels: Sequence[str], *, registry: CollectorRegistry, total: bool = True
     ) -> None:
-        """`total`: whether the name is shown with `_total` behind it, as all but some old ones are."""
+        """`total`: whether the exposed name ends with `_total`. False for some old metrics."""
         self._family = (name, help)
         self._labels = tuple(labels)
         self._total = total
@@ -61,13 +60,13 @@ class CounterTally(Collector):
         row.value += 1
 
     def row(self, labels: Labels) -> Count:
-        """For whoever counts under the same labels often, and wants no look-up each time."""
+        """Return the row, for callers that increment the same labels often."""
         if labels not in self._rows:
             labels = _told_apart(self._rows, labels)
         return self._rows.setdefault(labels, Count())
 
     def forget(self, labels: Labels) -> None:
-        """Show the row no longer."""
+        """Remove the row."""
         self._rows.pop(labels, None)
 
     def describe(self) -> Iterator[Metric]:
@@ -75,18 +74,18 @@ class CounterTally(Collector):
 
     def collect(self) -> Iterator[Metric]:
         family = self._empty()
-        for labels, count in list(self._rows.items()):  # rows are added meanwhile
+        for labels, count in list(self._rows.items()):  # rows may be added concurrently
             family.add_metric(labels, count.value)
         yield family
 
     def _empty(self) -> CounterMetricFamily | UnknownMetricFamily:
-        """The format knows counters with `_total` only."""
+        """Return an empty family. The format has no counters without `_total`."""
         kind = CounterMetricFamily if self._total else UnknownMetricFamily
         return kind(*self._family, labels=self._labels)
 
 
 class HistogramRow:
-    """The observations of a histogram under one set of labels."""
+    """The observations of a histogram for one set of labels."""
 
     __slots__ = ("_bounds", "counts", "sum")
 
@@ -116,7 +115,7 @@ class HistogramTally(Collector):
         row.sum += value
 
     def row(self, labels: Labels) -> HistogramRow:
-        """For whoever observes under the same labels often, and wants no look-up each time."""
+        """Return the row, for callers that observe the same labels often."""
         if labels not in self._rows:
             labels = _told_apart(self._rows, labels)
         return self._rows.setdefault(labels, HistogramRow(self._bounds))
@@ -126,13 +125,13 @@ class HistogramTally(Collector):
 
     def collect(self) -> Iterator[Metric]:
         family = HistogramMetricFamily(*self._family, labels=self.labels)
-        for labels, row in list(self._rows.items()):  # rows are added meanwhile
+        for labels, row in list(self._rows.items()):  # rows may be added concurrently
             if any(row.counts) or not self.labels:
                 family.add_metric(labels, self._buckets(row), row.sum)
         yield family
 
     def _buckets(self, row: HistogramRow) -> list[tuple[str, float]]:
-        """Each bucket counts all that is not above its bound."""
+        """Return the cumulative buckets."""
         names = [*(f"{bound:.15g}" for bound in self._bounds), "+Inf"]
         total, buckets = 0, []
         for name, count in zip(names, row.counts, strict=True):
@@ -141,13 +140,13 @@ class HistogramTally(Collector):
         return buckets
 
     def totals(self) -> Iterator[tuple[Labels, int, float]]:
-        """Return the labels of each row, the number of observations, and their sum."""
-        for labels, row in list(self._rows.items()):  # rows are added meanwhile
+        """Yield (labels, number of observations, sum) of each row."""
+        for labels, row in list(self._rows.items()):  # rows may be added concurrently
             yield labels, sum(row.counts), row.sum
 
 
 class SummaryTally(Collector):
-    """A summary without quantiles, which has nothing to say that its histogram does not know."""
+    """A summary without quantiles, derived from a histogram."""
 
     def __init__(self, name: str, help: str, histogram: HistogramTally, *, registry: CollectorRegistry) -> None:
         self._family = (name, help)

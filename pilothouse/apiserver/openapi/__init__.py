@@ -1,1 +1,1 @@
-"""OpenAPI: the v2 document of the whole server and one v3 document per group version, made when first asked for."""
+"""OpenAPI: one v2 document per server and one v3 document per group version, built on first request."""

@@ -1,6 +1,6 @@
-"""The route containers of what a generic server has: groups, their versions, and the paths that tell of them.
+"""The route containers of a generic server: groups, versions and discovery paths.
 
-Servers make them when they start, so what makes the routes is imported when the routes are.
+Servers create the containers at start, so the code that builds routes is imported later, on first use.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from pilothouse.apiserver.openapi.route import Route, RouteContainer
 def version_container(
     group: APIGroup, version: APIVersion, definitions: OpenAPIDefinitions | None = None
 ) -> RouteContainer:
-    """One group version: its resources, and the list of them. Kinds that are not built in have `definitions`."""
+    """Return the container of one group version: its resources and their discovery. `definitions` describe kinds
+    that are not built in."""
     path = f"{group.root}/{version.group_version.version}"
 
     def routes() -> Iterator[Route]:
@@ -31,7 +32,7 @@ def version_container(
 
 
 def group_container(group: APIGroup) -> RouteContainer:
-    """The discovery document of a group's versions; the legacy group's has another form."""
+    """Return the container of a group's discovery document. The legacy group has another format."""
     if not group.name:
         return _single(_discovery(group.root, "getAPIVersions", "get available API versions", "APIVersions"))
     return _single(_discovery(group.root, "getAPIGroup", "get information of a group", "APIGroup"))

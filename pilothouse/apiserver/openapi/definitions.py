@@ -1,7 +1,7 @@
-"""Definitions: the schemas that documents speak of, each as the bytes that are written into documents.
+"""Definitions: the schemas of documents, as encoded bytes.
 
-The packaged ones are in the form of OpenAPI v2. Version 3 shows more (what Go's zero values make of absent fields, and
-which fields have defaults) and wants references to stand alone.
+Packaged definitions have the OpenAPI v2 format. Version 3 has more information (zero values of Go, defaults), and
+references must have no siblings.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _MANY_FORMS: dict[str, Json] = {
         "oneOf": [{"type": "integer"}, {"type": "string"}],
     },
 }
-"""Types that have more than one JSON form, which version 2 cannot say."""
+"""Types with several JSON forms, which version 2 cannot express."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """`references` are the names of the definitions that this one refers to."""
+    """`references` are the names of referenced definitions."""
 
     json: bytes
     references: tuple[str, ...]
@@ -50,7 +50,7 @@ class Definition:
 
 
 class OpenAPIDefinitions(Protocol):
-    """Both raise KeyError for a name that there is no definition for."""
+    """Both methods raise KeyError for an unknown name."""
 
     def v2(self, name: str) -> Definition: ...
 
@@ -58,7 +58,7 @@ class OpenAPIDefinitions(Protocol):
 
 
 class PackagedDefinitions:
-    """The definitions of the built-in kinds, each made once."""
+    """The definitions of the built-in kinds, each built once."""
 
     @staticmethod
     @cache
@@ -78,9 +78,10 @@ _ANY_OBJECT = Definition(b'{"type":"object"}', ())
 
 
 def reachable(roots: Iterable[str], definition: Callable[[str], Definition]) -> dict[str, Definition]:
-    """Return the definitions of these names and all that they refer to.
+    """Return the named definitions and all definitions that they reference.
 
-    A name that `definition` raises KeyError for is that of some object: a kind that nobody described can be used.
+    A name for which `definition` raises KeyError gets the schema of an arbitrary object, so that kinds without a
+    description can be used.
     """
     found: dict[str, Definition] = {}
     waiting = list(roots)
@@ -108,7 +109,7 @@ def _as_v3(name: str, schema: Json) -> Json:
 
 
 def schema_as_v3(schema: Json) -> Json:
-    """A deep copy with version 3's references."""
+    """Return a deep copy with references in the v3 format."""
     out = dict(schema)
     if "$ref" in out:
         out["$ref"] = out["$ref"].replace(V2_REFERENCE, V3_REFERENCE)
@@ -121,7 +122,7 @@ def schema_as_v3(schema: Json) -> Json:
 
 
 def _stand_alone(schema: Json) -> Json:
-    """Beside a reference nothing else may stand in version 3; where something does, the reference goes into allOf."""
+    """Wrap a reference that has siblings into allOf, as version 3 requires."""
     if "$ref" in schema and len(schema) > 1:
         schema["allOf"] = [{"$ref": schema.pop("$ref")}]
     for key in _CHILDREN:
@@ -134,18 +135,23 @@ def _stand_alone(schema: Json) -> Json:
 
 _ZERO: dict[str, Any] = {"string": "", "bool": False, "int32": 0, "int64": 0, "double": 0}
 _VERSION_INFO = "io.k8s.apimachinery.pkg.version.Info"
-"""Has no protobuf form, and so no facts; all of it is strings."""
+"""Has no protobuf form and thus no facts; all fields are strings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Default:
     value: Any
     depth: int = 0
-    """How many lists and maps stand around what it is the default of: 1 for the items of a list."""
+    """The nesting depth in lists and maps: 1 for the items of a list."""
 
 
 def defaults_of(definition: str) -> dict[str, Default]:
-    """By field; empty for a definition that is not a struct of the built-in kinds."""
+    """Return field -> default for version 3: declared defaults, and Go's zero values of fields that are always present.
+
+    Container.name=string  → ""        PodSpec.containers=[]Container → {} for each        Probe.port=*int32 → none
+
+    Empty if the definition is not a struct of the built-in kinds.
+    """
     if definition == _VERSION_INFO:
         return {field: Default("") for field in definitions()[definition]["required"]}
     name = message_named(definition)
@@ -180,7 +186,7 @@ def _zero(fact: FieldFacts) -> Default | None:
 
 
 def _zero_of(type_name: str) -> Any:
-    """None for types that are more than a scalar and no struct, such as times and quantities."""
+    """Return the zero value of a scalar or struct; None for other types, such as times and quantities."""
     if type_name in _ZERO:
         return _ZERO[type_name]
     return {} if _is_struct(type_name) else None

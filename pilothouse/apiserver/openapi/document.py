@@ -1,4 +1,4 @@
-"""A document as it is kept: compressed, since it is some megabytes that are asked for seldom and mostly with gzip."""
+"""A document in memory: compressed, because it has megabytes, is requested rarely, and mostly with gzip."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEVEL = 1
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`etag` is the hash of what the document says, without quotation marks; `made` is when it was first said."""
+    """`etag` is the hash of the content without quotation marks; `made` is the time of its first occurrence."""
 
     compressed: bytes
     etag: str
@@ -27,7 +27,7 @@ class Document:
 
     @classmethod
     def of(cls, plain: bytes, *, etag: str = "") -> Document:
-        """Another form of a document has the same tag as the document itself."""
+        """Compress a document. Other encodings of a document share its ETag."""
         return cls(gzip.compress(plain, _LEVEL, mtime=0), etag or hashlib.sha512(plain).hexdigest().upper())
 
     def plain(self) -> bytes:
@@ -45,9 +45,9 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """Those who ask while it is being made wait for the same one; one of them going away does not stop it.
+    """A value that is computed once for all concurrent callers. A cancelled caller does not cancel the computation.
 
-    When making it fails, all who wait get the error, and the next one to ask has it tried again.
+    If the computation fails, all waiting callers get the error, and the next caller retries.
     """
 
     def __init__(self, make: Callable[[], Awaitable[T]]) -> None:

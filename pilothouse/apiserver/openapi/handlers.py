@@ -1,4 +1,4 @@
-"""/openapi/v2 and /openapi/v3: negotiated, with an ETag, compressed for those who can take it."""
+"""/openapi/v2 and /openapi/v3: negotiated, with an ETag, compressed if the client accepts that."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _YEAR = 365 * 86400
 
 
 class MergedDocuments(Protocol):
-    """The documents that tell of everything."""
+    """The documents about all paths."""
 
     @property
     def v2(self) -> Lazy[Document]: ...
@@ -42,19 +42,19 @@ class MergedDocuments(Protocol):
 
 
 class OpenAPIDocuments(Protocol):
-    """The documents behind these endpoints: an OpenAPIService, or a merge of several servers' documents."""
+    """The documents of these endpoints: an OpenAPIService, or merged documents of several servers."""
 
     def merged(self) -> MergedDocuments: ...
 
     async def v3(self, path: str) -> Document | None:
-        """None where there is no such document."""
+        """Return the document; None for an unknown path."""
 
 
 def install_openapi(mux: PathRecorderMux, service: OpenAPIDocuments) -> None:
     mux.handle("/openapi/v2", _v2(service))
 
     async def answer(request: Request) -> Response:
-        """As upstream's: said anew each time, by a handler that knows of no media types."""
+        """Respond with the index. As upstream, it is built for each request and not negotiated."""
         document = await service.merged().v3_index.get()
         body = await asyncio.to_thread(document.plain)
         return serve_content(request, Content(body, "text/plain; charset=utf-8", "", time.time(), []))
@@ -130,19 +130,21 @@ def _moved(path: str, document: Document, media_type: str) -> Response:
 
 
 def _forever() -> Headers:
-    """Headers for a document asked for by its hash, which never changes."""
+    """Return cache headers of an immutable document, which is requested by its hash."""
     expires = formatdate(time.time() + _YEAR).replace("-0000", "UTC")
     return [(b"cache-control", b"public, immutable"), (b"expires", expires.encode())]
 
 
 class ProtobufForms:
-    _forms: dict[str, tuple[str, Lazy[Document]]]  # by path, of documents that there are: with the tag of the JSON
+    """The v3 documents in protobuf, made from the JSON on request and cached until the JSON changes."""
+
+    _forms: dict[str, tuple[str, Lazy[Document]]]  # path -> (ETag of the JSON, protobuf form), for existing documents
 
     def __init__(self) -> None:
         self._forms = {}
 
     async def of(self, path: str, document: Document) -> Document:
-        """Return the form of the document at the path. It has the document's tag."""
+        """Return the protobuf form of the document at the path, with the ETag of the document."""
         etag, form = self._forms.get(path, ("", None))
         if form is None or etag != document.etag:
             form = Lazy.in_thread(lambda: _encoded(document))
@@ -150,7 +152,7 @@ class ProtobufForms:
         return await form.get()
 
     def forget(self, path: str) -> None:
-        """There is no such document (any more)."""
+        """Drop the form of a removed document."""
         self._forms.pop(path, None)
 
 

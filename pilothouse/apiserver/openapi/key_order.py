@@ -1,6 +1,6 @@
-"""The order of keys in documents: upstream's, so that equal documents are equal bytes and have one hash.
+"""Upstream's key order in documents, so that equal documents have equal bytes and hashes.
 
-A schema has the keys that OpenAPI knows in the order of upstream's types, then its extensions by name.
+Schemas have the keys of OpenAPI in the order of upstream's types, then extensions by name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SCHEMAS = frozenset({"items", "allOf", "oneOf", "anyOf", "not", "additionalProp
 
 
 def ordered_schema(schema: Any) -> Any:
-    """A copy in upstream's order, with all schemas below it."""
+    """Return a copy in upstream's order, including nested schemas."""
     if isinstance(schema, list):
         return [ordered_schema(each) for each in schema]
     if not isinstance(schema, dict):
@@ -40,12 +40,12 @@ def _value(key: str, value: Any) -> Any:
 
 
 def by_name(value: Any) -> Any:
-    """A copy of any value in which all keys are sorted, as Go writes maps."""
+    """Return a copy with sorted keys, as Go encodes maps."""
     if isinstance(value, list):
         return [by_name(each) for each in value]
     return {key: by_name(value[key]) for key in sorted(value)} if isinstance(value, dict) else value
 
 
 def html_safe(document: bytes) -> bytes:
-    """Escapes what Go's JSON escapes for the sake of web pages. In JSON these characters stand in strings only."""
+    """Escape the characters that Go's JSON escapes for HTML. In JSON they occur in strings only."""
     return document.replace(b"<", rb"\u003c").replace(b">", rb"\u003e").replace(b"&", rb"\u0026")

@@ -1,4 +1,4 @@
-"""The parts of an operation that are the same in both document versions."""
+"""The parts of operations that both document versions share: media types, responses and operation ids."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DescribedResponse:
     code: str
     description: str
     definition: str = ""
-    """Empty where the answer has no schema."""
+    """Empty for a response without a schema."""
 
 
 def answers(route: Route) -> Iterator[DescribedResponse]:
@@ -49,7 +49,13 @@ _VERBS = ("get", "log", "read", "replace", "patch", "delete", "watch", "connect"
 
 
 def operation_id(path: str, operation: str) -> str:
-    """Raises ValueError for an operation that does not begin with a verb."""
+    """Return the operation id, unique over all groups: verb, group and version of the path, rest of the operation.
+
+    /apis/apps/v1/namespaces/{namespace}/deployments + listNamespacedDeployment → listAppsV1NamespacedDeployment
+    /api/v1/nodes/{name}                             + readNode                 → readCoreV1Node
+
+    Raises ValueError for an operation that does not start with a verb.
+    """
     verb = next((verb for verb in _VERBS if operation.startswith(verb)), None)
     if verb is None:
         raise ValueError(f"operation names start with a verb: {operation}")
@@ -76,7 +82,7 @@ def _group_version(path: str) -> list[str]:
 
 @lru_cache(maxsize=256)
 def identifier(text: str, *, capital: bool = False) -> str:
-    """Without what cannot stand in an identifier; what comes after such a thing begins with a capital letter."""
+    """Remove characters that are invalid in identifiers, and capitalize the letters that follow them."""
     out = []
     for position, char in enumerate(text):
         if char.isalpha() or char == "_" or (position and char.isdigit()):

@@ -1,6 +1,6 @@
-"""The query parameters of each verb: the fields of its options kind, and the few that are no options.
+"""The query parameters of each verb: the fields of its options kind, and a few additional ones.
 
-Only fields that fit into a query become parameters; nested objects, such as the preconditions of a delete, do not.
+Nested objects, such as the preconditions of a delete, are not query parameters.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def name_parameter(kind: str) -> Parameter:
 
 @cache
 def parameters_of(options: GroupVersionKind) -> tuple[Parameter, ...]:
-    """Return the query parameters that the fields of the kind are. Of a kind that is not built in nothing is known."""
+    """Return the query parameters of an options kind; empty if the kind is not built in."""
     message = message_of(options)
     if message is None:
         return ()

@@ -1,4 +1,4 @@
-"""Routes by path. What every route of a path has in common among parameters is said once, for the path."""
+"""Routes grouped by path. Parameters that all routes of a path share are declared on the path."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PathRoutes:
     common: tuple[Parameter, ...]
 
     def own(self, route: Route) -> tuple[Parameter, ...]:
-        """The parameters that are not common to all routes of the path."""
+        """Return the parameters of a route that are not declared on the path."""
         known = {_key(parameter) for parameter in self.common}
         return _sorted(parameter for parameter in route.parameters if _key(parameter) not in known)
 
@@ -31,7 +31,7 @@ def by_path(routes: Iterable[Route]) -> list[PathRoutes]:
 
 
 def definitions_named(routes: Iterable[Route]) -> set[str]:
-    """The definitions that the routes themselves speak of."""
+    """Return the definitions that the routes reference directly."""
     names: set[str] = set()
     for route in routes:
         names.update(route.responses.values())

@@ -1,6 +1,6 @@
-"""The routes of a resource or subresource: which there are follows from its verbs, as in the installer.
+"""The routes of a resource or subresource, derived from its verbs as in the installer.
 
-Storages that take the request over (exec, attach, portforward, proxy) have a route for each of their methods.
+Storages that take over the connection (exec, attach, portforward, proxy) have a route per method.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def resource_routes(version: APIVersion, served: ServedResource) -> Iterator[Rou
 
 
 def _watch_routes(served: ServedResource, places: ResourcePaths) -> Iterator[Route]:
-    """Deprecated since watching is a parameter of listing, and still served."""
+    """Yield the deprecated watch paths."""
     yield verbs.watch_list_route(served, places.watched(places.collection))
     yield verbs.watch_route(served, places.watched(places.item))
     if served.namespaced:
@@ -53,7 +53,7 @@ def _watch_routes(served: ServedResource, places: ResourcePaths) -> Iterator[Rou
 
 
 def _connect_routes(served: ServedResource, place: ResourcePath) -> Iterator[Route]:
-    """The kind of such a subresource is its options. One that has a path among them can be followed by more path."""
+    """Yield the routes of a connect subresource, whose kind is its options. A `path` option allows a subpath."""
     assert isinstance(served.storage, Connecter)
     methods = sorted(served.storage.methods)
     yield from (_route(served, place, method) for method in methods)

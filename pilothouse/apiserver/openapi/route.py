@@ -1,4 +1,5 @@
-"""Routes as OpenAPI shows them: what a method at a path takes and gives. Both document versions are made from these."""
+"""Routes for OpenAPI: parameters, body and responses of a method at a path. Both document versions are built from
+them."""
 
 from __future__ import annotations
 
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
     from pilothouse.apiserver.openapi.definitions import OpenAPIDefinitions
 
 STRING = "string"
-"""In place of a definition's name: a plain string, as logs and proxied answers are."""
+"""Replaces the name of a definition: a plain string, such as logs and proxied responses."""
 
 Responses: TypeAlias = dict[int, str]
-"""From status codes to the names of definitions."""
+"""status code -> name of a definition"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """`operation` is the operation id before the group and version are put into it: `readNamespacedConfigMap`."""
+    """`operation` is the operation id without group and version: `readNamespacedConfigMap`."""
 
     method: str
     path: str
@@ -64,17 +65,17 @@ class Info:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RouteContainer:
-    """The routes of one v3 document, made when they are needed, and the schemas that they speak of.
+    """The routes of one v3 document, built lazily, and the schemas that they reference.
 
-    `path` is the document's, without slashes at its ends: `api/v1`, `apis/apps`, `version`.
+    `path` is the path of the document without slashes at its ends: `api/v1`, `apis/apps`, `version`.
     """
 
     path: str
     routes: Callable[[], Iterable[Route]]
     definitions: OpenAPIDefinitions | None = None
-    """None for the packaged ones alone."""
+    """None for the packaged definitions only."""
     group_version: GroupVersion | None = None
-    """Whose kinds alone are told of kinds that every group has; None to tell all."""
+    """Restricts the kinds listed for definitions that every group shares; None lists all."""
     info: Info = field(default_factory=Info)
     secured: bool = True
-    """Whether the document says how clients authenticate."""
+    """Whether the document describes authentication."""

@@ -1,8 +1,8 @@
-"""The documents of a server and of those that it delegates to, always of the newest routes.
+"""The documents of a server and its delegates, always for the current routes.
 
-service.update(container)    a group version came or changed
-service.remove("apis/g/v1")  it went
-await service.v3("api/v1")   made now, unless nothing has changed since it was last made
+service.update(container)    a group version was added or changed
+service.remove("apis/g/v1")  a group version was removed
+await service.v3("api/v1")   built now unless unchanged since the last build
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContainerEntry:
-    """One container with its v3 document. A container that changed is another entry."""
+    """One container and its v3 document. A changed container is a new entry."""
 
     container: RouteContainer
     v3: Lazy[Document]
@@ -32,7 +32,7 @@ class ContainerEntry:
 
 
 class OpenAPIService:
-    """The documents of a server and its delegates; where both have a path, the server's own container counts."""
+    """The documents of a server and its delegates. For a path of both, the server's container takes precedence."""
 
     def __init__(self, delegate: OpenAPIService | None = None) -> None:
         self._delegate = delegate
@@ -40,11 +40,11 @@ class OpenAPIService:
         self._merged = MergedContainers(())
 
     def update(self, container: RouteContainer) -> None:
-        """Adds the container, or puts it in the place of the one with the same path."""
+        """Add or replace the container."""
         self._entries[container.path] = ContainerEntry.of(container)
 
     def remove(self, path: str) -> None:
-        """One that is not there is no error."""
+        """Remove the container; idempotent."""
         self._entries.pop(path, None)
 
     def entries(self) -> dict[str, ContainerEntry]:
@@ -52,20 +52,20 @@ class OpenAPIService:
         return below | self._entries
 
     def merged(self) -> MergedContainers:
-        """The documents that tell of everything."""
+        """The documents about all paths."""
         entries = tuple(self.entries().values())
         if self._merged.entries != entries:
             self._merged = MergedContainers(entries)
         return self._merged
 
     async def v3(self, path: str) -> Document | None:
-        """None where there is no such document."""
+        """Return the document; None for an unknown path."""
         entry = self.entries().get(path)
         return None if entry is None else await entry.v3.get()
 
 
 class MergedContainers:
-    """The documents of all containers, as long as the entries are these."""
+    """The merged documents of a fixed set of entries."""
 
     def __init__(self, entries: tuple[ContainerEntry, ...]) -> None:
         self.entries = entries
@@ -81,7 +81,7 @@ class MergedContainers:
 
     @cached_property
     def v3_index(self) -> Lazy[Document]:
-        """The paths of the v3 documents, with the hashes of what they say."""
+        """The index: v3 documents with their hashes."""
         return Lazy(self._v3_index)
 
     async def _v2_protobuf(self) -> Document:
@@ -95,7 +95,7 @@ class MergedContainers:
 
 
 def v3_url(path: str, document: Document) -> str:
-    """Return the URL of this very state of the document, which never changes."""
+    """Return the URL of this version of the document, which is immutable."""
     return f"/openapi/v3/{quote(path)}?hash={document.etag}"
 
 

@@ -1,4 +1,4 @@
-"""The OpenAPI v2 document: all routes of a server in one, with the parameters that many share written once."""
+"""The OpenAPI v2 document: all routes of a server, with shared parameters."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pilothouse.apiserver.openapi.paths import PathRoutes, by_path, definitions_
 from pilothouse.apiserver.openapi.route import STRING, Body, Info, Parameter, Route, RouteContainer
 from pilothouse.machinery.objects import Json
 
-# Older kubectls look for the last two in each operation to find out what the server can do; names tell the kind.
+# Older versions of kubectl search each operation for the last two to detect features, by kind.
 _NEVER_SHARED = frozenset({"name", "fieldValidation", "dryRun"})
 _FNV_OFFSET, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 
 
 def document(containers: Iterable[RouteContainer]) -> bytes:
-    """Return the v2 document; of equal paths or definitions the first counts. Raises KeyError as v3 does."""
+    """Return the v2 document. For equal paths or definitions the first one is used. Raises KeyError as v3 does."""
     paths: Json = {}
     schemas: dict[str, Definition] = {}
     shared = SharedParameters()
@@ -43,7 +43,7 @@ def document(containers: Iterable[RouteContainer]) -> bytes:
 
 
 class SharedParameters:
-    """Parameters that are written once and referred to, by a name that ends in a hash of what they say."""
+    """Parameters that are written once and referenced by a name that ends with a hash."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, Json] = {}
@@ -59,7 +59,7 @@ class SharedParameters:
         return self._reference(parameter, _parameter(parameter))
 
     def _body(self, body: Body) -> Json:
-        """Only the bodies that are the same for all kinds are shared: delete options and patches."""
+        """Share only bodies that are equal for all kinds: delete options and patches."""
         written: Json = {"name": "body", "in": "body"}
         if body.required:
             written["required"] = True
@@ -118,7 +118,7 @@ def _schema(definition: str) -> Json:
 
 
 def _hash(parameter: Json) -> str:
-    """The start of the FNV-1 hash of the parameter as it is written: clients know these names."""
+    """Return the prefix of the FNV-1 hash of the encoded parameter: clients know these names."""
     value = _FNV_OFFSET
     for byte in orjson.dumps(parameter):
         value = value * _FNV_PRIME % 2**64 ^ byte

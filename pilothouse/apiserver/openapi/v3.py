@@ -1,4 +1,4 @@
-"""The OpenAPI v3 document of one group version, or of another path that has routes."""
+"""The OpenAPI v3 document of one group version or of another path with routes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _IN_EVERY_GROUP = (f"{META}.DeleteOptions", f"{META}.WatchEvent")
 
 
 def document(container: RouteContainer) -> bytes:
-    """Return the document as JSON. Definitions that its routes speak of and nobody made are those of any object."""
+    """Return the document as JSON. Missing definitions are replaced by the schema of an arbitrary object."""
     routes = tuple(container.routes())
     schemas = reachable(definitions_named(routes), (container.definitions or PACKAGED).v3)
     components: Json = {"schemas": _schemas(schemas, container.group_version)} if schemas else {}
@@ -87,7 +87,7 @@ def _schemas(schemas: dict[str, Definition], group_version: GroupVersion | None)
 
 
 def _only_of(group_version: GroupVersion, schema: bytes) -> bytes:
-    """Every group has these kinds; the document of one tells only its own and the legacy group's."""
+    """Restrict the kinds of a shared definition to the group version and the legacy group."""
     out: Json = orjson.loads(schema)
     wanted = (("", "v1"), (group_version.group, group_version.version))
     out[_KINDS] = [kind for kind in out[_KINDS] if (kind["group"], kind["version"]) in wanted]

@@ -1,4 +1,5 @@
-"""The route of each verb, with all that it takes and gives. A subresource's are named after its resource's kind."""
+"""The route of each verb, with parameters, body and responses. Routes of a subresource are named after its
+resource's kind."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from pilothouse.machinery.names import GroupVersion
 
 @dataclass(frozen=True, slots=True)
 class ResourcePath:
-    """`prefix` and `suffix` go into the operation ids of the routes there: `listNamespacedPod`."""
+    """A path of a resource. `prefix` and `suffix` are parts of its operation ids: `listNamespacedPod`."""
 
     path: str
     parameters: tuple[Parameter, ...] = ()
@@ -37,7 +38,7 @@ class ResourcePath:
 
 @dataclass(frozen=True, slots=True)
 class ResourcePaths:
-    """The places of one resource, or of one subresource, which has objects only."""
+    """The paths of one resource, or of one subresource, which has no collection."""
 
     group_version: GroupVersion
     served: ServedResource
@@ -56,7 +57,7 @@ class ResourcePaths:
 
     @property
     def everywhere(self) -> ResourcePath:
-        """A namespaced collection across all namespaces."""
+        """The collection across all namespaces."""
         return ResourcePath(f"{self.root}/{self.served.names.plural}", suffix="ForAllNamespaces")
 
     @property
@@ -67,7 +68,7 @@ class ResourcePaths:
         return replace(collection, path=path, parameters=parameters)
 
     def watched(self, place: ResourcePath) -> ResourcePath:
-        """The deprecated path for watching what is at another place."""
+        """Return the deprecated watch path of another path."""
         return replace(place, path=f"{self.root}/watch{place.path.removeprefix(self.root)}")
 
 
@@ -210,7 +211,7 @@ def _route(
     consumes: tuple[str, ...] = ("*/*",),
     body: Body | None = None,
 ) -> Route:
-    """`verb` is the HTTP method, the action and the verb of the operation id."""
+    """Return a route. `verb` is the HTTP method, the action and the verb of the operation id."""
     method, action, operation = verb
     is_list = "List" if action == "watchlist" else ""
     named = f"{place.prefix}{served.names.kind}{served.subresource.capitalize()}{is_list}{place.suffix}"
@@ -238,7 +239,7 @@ def _subresource_of(served: ServedResource) -> str:
 
 
 def with_article(noun: str) -> str:
-    """Return the kind with the indefinite article, except for one that sounds like a plural."""
+    """Return the kind with its indefinite article; without one if the kind sounds like a plural."""
     if noun.endswith("s") and not noun.endswith("ss"):
         return noun
     return f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"

@@ -30,6 +30,11 @@ Settled: TypeAlias = Callable[[], None]
 
 
 class RegistryFollower:
+    """Calls back for every object in the watch cache: first for all objects, then for each change.
+
+    After an interruption of the cache the follower lists again, and also reports the objects removed meanwhile.
+    """
+
     _known: set[str]  # keys of the current objects
     _watcher: CacheWatcher | None  # starts where the last list ended
     _telling: asyncio.Lock  # held while a list is delivered, so that no change overtakes the list

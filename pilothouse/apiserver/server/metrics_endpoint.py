@@ -112,6 +112,7 @@ _TYPES = {"unknown": "counter"}
 
 
 def exposed(registry: CollectorRegistry) -> bytes:
+    """Return the registry in the text format as Go writes it: sorted families, labels and series, shortest numbers."""
     families = sorted(
         (
             ((f"{family.name}_total" if family.type == "counter" else family.name), family)

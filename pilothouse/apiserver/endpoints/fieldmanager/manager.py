@@ -208,6 +208,7 @@ ANCIENT_CHANGES = "ancient-changes"
 
 
 def cap_managers(managed: Managed, limit: int = MAX_UPDATE_MANAGERS) -> Managed:
+    """Merge the oldest managers of updates in each version into `ancient-changes` if there are more than the limit."""
     updaters = [manager for manager, versioned in managed.sets.items() if not versioned.applied]
     excess = len(updaters) - limit
     if excess <= 0:
@@ -238,6 +239,7 @@ def _put_into_bucket(managed: Managed, first: ManagerId, manager: ManagerId) -> 
 
 
 def manager_or_user_agent(manager: str, user_agent: str) -> str:
+    """Return the field manager of a write: the requested one, or the name of the user agent."""
     return manager or _prefix(user_agent)
 
 

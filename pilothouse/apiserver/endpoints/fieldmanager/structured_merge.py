@@ -95,9 +95,11 @@ UNOWNED = of_fields(
     "metadata.managedFields",
     "metadata.resourceVersion",
 )
+"""Fields without an owner: the server sets them, or they identify the object."""
 
 
 def strip_meta(managers: dict[ManagerId, VersionedSet], manager: ManagerId) -> dict[ManagerId, VersionedSet]:
+    """Remove UNOWNED fields from the set of the manager."""
     versioned = managers.get(manager)
     if versioned is None:
         return managers

@@ -99,6 +99,8 @@ _LISTS = ProtobufListWriter()
 
 
 class UnstructuredProtobufSerializer(ProtobufSerializer):
+    """For custom resources, which have no messages: encodes only their metadata, and Status."""
+
     only_views = True
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:

@@ -1,6 +1,6 @@
-"""Encodes documents as gnostic's messages; keys for which those have no field are left out.
+"""Encoder of documents as gnostic's messages. Keys without a field are dropped.
 
-Free values and vendor extensions travel as YAML text, and JSON is YAML.
+Arbitrary values and vendor extensions are encoded as YAML text; JSON is YAML.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pilothouse.machinery.objects import Json
 from pilothouse.machinery.protobuf.wire import BYTES, FIXED64, VARINT, delimited, tag, varint
 
 _YAML = 2
-"""The field of Any that has its text."""
+"""The field of Any with its text."""
 _NON_BODY = {"query": (3, "QueryParameter"), "path": (4, "PathParameter")}
-"""The field of NonBodyParameter for each location, and the message in it."""
+"""location -> (field of NonBodyParameter, its message)"""
 
 
 def encode_document(document: Json) -> bytes:
@@ -31,7 +31,7 @@ def encode_v3_document(document: Json) -> bytes:
 
 
 class GnosticWriter:
-    """Writes the messages of a table. What the table cannot say of a form, `form` of the version does."""
+    """Encodes messages by a table. `form` encodes the messages with rules of their own."""
 
     def __init__(self, messages: dict[str, dict[str, MessageField]]) -> None:
         self._messages = messages
@@ -40,7 +40,7 @@ class GnosticWriter:
         return b"".join(self._fields(self._messages[name], value))
 
     def form(self, form: str, value: Any) -> bytes:
-        """The content of a message; those with an alternative in them say which one it is by a field."""
+        """Return the content of a message. Messages with alternatives select one by a field."""
         match form:
             case "any":
                 return any_value(value)
@@ -56,7 +56,7 @@ class GnosticWriter:
                 return self.message(form, value)
 
     def entries(self, number: int, form: str, value: Json) -> bytes:
-        """A map, as gnostic has it: a repeated field of names with values."""
+        """Return a map as gnostic encodes it: a repeated field of named values."""
         return b"".join(nested(number, named(name, self.form(form, item))) for name, item in value.items())
 
     def _fields(self, fields: dict[str, MessageField], value: Json) -> Iterator[bytes]:
@@ -123,7 +123,7 @@ class V3Writer(GnosticWriter):
 
 
 def _default(value: Any) -> bytes:
-    """Objects and lists have no place in the message: it says only that there is a default."""
+    """Return a marker that there is a default: the message has no field for objects and lists."""
     if isinstance(value, bool):
         return SCALARS["bool"](2, value)
     if isinstance(value, str):
@@ -140,12 +140,12 @@ def nested(number: int, content: bytes) -> bytes:
 
 
 def named(name: str, content: bytes) -> bytes:
-    """The content of an entry of a map."""
+    """Return the content of a map entry."""
     return string(1, name) + nested(2, content)
 
 
 def any_value(value: Any) -> bytes:
-    """The content of an Any."""
+    """Return the content of an Any."""
     return nested(_YAML, orjson.dumps(value))
 
 
@@ -171,4 +171,4 @@ SCALARS: dict[str, Callable[[int, Any], bytes]] = {
     "int": integer,
     "double": double,
 }
-"""By form; each writes a whole field."""
+"""form -> encoder of a whole field"""

@@ -86,6 +86,6 @@ def _parse(table: str) -> dict[str, dict[str, MessageField]]:
 
 
 FIELDS = _parse(_TABLE)
-"""Of v2, by message and JSON key."""
+"""Fields of v2, by message and JSON key."""
 
 V3_FIELDS = _parse(_V3_TABLE)
