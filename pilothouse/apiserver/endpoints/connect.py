@@ -17,8 +17,7 @@ from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.integers import parse_int64
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.wire_facts.facts import FieldFacts, Label, facts_of
-from pilothouse.machinery.wire_facts.kinds import message_of
+from pilothouse.machinery.wire_facts import FieldFacts, Label, facts_of, message_of
 
 
 def connect_handler(storage: Connecter, scope: RequestScope) -> Handler:

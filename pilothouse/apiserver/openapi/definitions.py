@@ -19,8 +19,15 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.generated import declared_default, definitions
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.wire_facts.facts import FieldFacts, Label, facts_of, is_list
-from pilothouse.machinery.wire_facts.kinds import definition_name, message_named, message_of
+from pilothouse.machinery.wire_facts import (
+    FieldFacts,
+    Label,
+    definition_name,
+    facts_of,
+    is_list,
+    message_named,
+    message_of,
+)
 
 V2_REFERENCE, V3_REFERENCE = "#/definitions/", "#/components/schemas/"
 

@@ -13,8 +13,7 @@ from urllib.parse import quote
 
 import orjson
 
-from pilothouse.apiserver.openapi.document import Document, as_protobuf
-from pilothouse.apiserver.openapi.lazy import Lazy
+from pilothouse.apiserver.openapi.document import Document, Lazy, as_protobuf
 from pilothouse.apiserver.openapi.route import RouteContainer
 from pilothouse.machinery.dataclass import dataclass
 

@@ -154,7 +154,7 @@ full flags configurable<br>
 
 
 def install_debug_flags(mux: PathRecorderMux) -> None:
-    """Serve /debug/flags: PUT /debug/flags/v sets the verbosity of the log, the only flag that can change at run time."""
+    """Serve /debug/flags: PUT /debug/flags/v sets the log verbosity, the only flag that can change at run time."""
     mux.handle("/debug/flags", _index, listed=False)
     mux.handle_prefix("/debug/flags/", _index, listed=False)
     mux.handle("/debug/flags/v", _verbosity, listed=False)

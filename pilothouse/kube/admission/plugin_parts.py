@@ -20,8 +20,8 @@ from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.discovery.groups import group_discovery
 from pilothouse.apiserver.discovery.manager import GroupManager
 from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED
-from pilothouse.apiserver.registry.errors import translated
-from pilothouse.apiserver.registry.parsing import parse_all
+from pilothouse.apiserver.registry.errors import map_storage_errors
+from pilothouse.apiserver.registry.own_access import parse_all
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.webhook.failures import WebhookCallFailed
@@ -131,7 +131,7 @@ class ObjectLookup:
         """Return the object, or None. Invalid names also return None."""
         if invalid_resource_name(name):
             return None
-        with translated(self._registry.resource.group_resource, name):
+        with map_storage_errors(self._registry.resource.group_resource, name):
             existing = await self._registry.newest(namespace, name)
         return None if existing is None else existing.parse()
 
@@ -139,7 +139,7 @@ class ObjectLookup:
         """Return the objects of a namespace, or of all namespaces, from the watch cache."""
         if self._registry.ready and not self._registry.known_count:
             return []  # the common case, e.g. no LimitRange exists
-        with translated(self._registry.resource.group_resource):
+        with map_storage_errors(self._registry.resource.group_resource):
             page = await self._registry.list_known(namespace)
         return await parse_all(page.objects)
 

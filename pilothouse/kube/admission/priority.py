@@ -6,7 +6,7 @@ from typing import Protocol
 
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
-from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.storage.interface import Revision
@@ -133,7 +133,7 @@ class StoredPriorityClasses:
 
     async def default(self) -> Json | None:
         if self._at is None or self._at != self._registry.known_revision:
-            with translated(self._registry.resource.group_resource):
+            with map_storage_errors(self._registry.resource.group_resource):
                 page = await self._registry.list_known()
             classes = (stored.parse() for stored in page.objects)
             defaults = (item for item in classes if item.get("globalDefault"))

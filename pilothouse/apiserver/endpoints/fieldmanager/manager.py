@@ -38,7 +38,7 @@ from pilothouse.machinery.objects import Json, metadata, uid_of
 from pilothouse.machinery.schema.printing import exact_copy
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.times import now
-from pilothouse.machinery.validation.managed_fields import FIELD_MANAGER_MAX_LENGTH
+from pilothouse.machinery.validation.object_meta import FIELD_MANAGER_MAX_LENGTH
 
 _BEFORE_FIRST_APPLY = "before-first-apply"
 _UNKNOWN = "unknown"

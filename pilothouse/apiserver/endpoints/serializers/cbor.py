@@ -83,7 +83,7 @@ class CborListWriter:
         return sum(stored.size for stored in objects if not stored.has_encoded(form))
 
     def piece(self, stored: StoredObject, view: View) -> bytes:
-        from pilothouse.machinery.cbor.pieces import with_type
+        from pilothouse.machinery.cbor.encoding import with_type
 
         piece = cbor_piece(stored, view)
         return with_type(piece, view.kind) if view.typed_items else piece
@@ -94,7 +94,7 @@ class CborListWriter:
         return encode(obj)
 
     def head(self, frame: ListFrame, sizes: Iterable[int]) -> bytes:
-        from pilothouse.machinery.cbor.pieces import head_of_list
+        from pilothouse.machinery.cbor.encoding import head_of_list
 
         return head_of_list(frame.fields, sum(1 for _ in sizes), null_when_empty=frame.null_when_empty)
 

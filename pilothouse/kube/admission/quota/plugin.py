@@ -9,8 +9,8 @@ from weakref import WeakValueDictionary
 
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.registry.compiled import CompiledObjects
-from pilothouse.apiserver.registry.errors import MODIFIED, translated
-from pilothouse.apiserver.registry.parsing import parse_all
+from pilothouse.apiserver.registry.errors import MODIFIED, map_storage_errors
+from pilothouse.apiserver.registry.own_access import parse_all
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict
 from pilothouse.controllers.resourcequota.evaluator import extended_resources
@@ -85,20 +85,20 @@ class StoredQuotas:
         self._namespaces: frozenset[str] = frozenset()
 
     async def exist_in(self, namespace: str) -> bool:
-        with translated(self._registry.resource.group_resource):
+        with map_storage_errors(self._registry.resource.group_resource):
             quotas = await self._quotas.all()
         if quotas is not self._of:
             self._of, self._namespaces = quotas, frozenset(quotas)
         return namespace in self._namespaces
 
     async def newest(self, namespace: str) -> list[Json]:
-        with translated(self._registry.resource.group_resource):
+        with map_storage_errors(self._registry.resource.group_resource):
             page = await self._registry.list_newest(namespace)
         return await parse_all(page.objects)
 
     async def charge(self, charge: Charge) -> bool:
         name = name_of(charge.quota)
-        with translated(self._registry.resource.group_resource, name):
+        with map_storage_errors(self._registry.resource.group_resource, name):
             current = await self._registry.newest(namespace_of(charge.quota), name)
             if current is None:
                 return True
