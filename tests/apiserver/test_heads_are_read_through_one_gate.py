@@ -39,9 +39,7 @@ READERS = {
     "looks for a word, compares, cuts or passes on": (
         "apiserver/audit/event",
         "apiserver/authn/bearer",
-        "apiserver/endpoints/connect",
         "apiserver/endpoints/negotiation",
-        "apiserver/endpoints/query",
         "apiserver/filters/internal_error",
         "apiserver/filters/recent_requests",
         "apiserver/filters/request_metrics",
@@ -52,7 +50,7 @@ READERS = {
     ),
     "parses beside the loop what is long": (
         "aggregator/proxy/handler",
-        "apiserver/endpoints/connect_options",
+        "apiserver/endpoints/connect",
         "apiserver/endpoints/options",
         "apiserver/filters/impersonation",
         "apiserver/filters/request_info",

@@ -16,7 +16,7 @@ PACKAGE = Path(pilothouse.__file__).parent
 
 CACHES = {
     "names of our own types, messages and tables": (
-        "apiserver/openapi/defaults:_is_struct",
+        "apiserver/openapi/definitions:_is_struct",
         "apiserver/openapi/definitions:PackagedDefinitions.v2",
         "apiserver/openapi/definitions:PackagedDefinitions.v3",
         "apiserver/openapi/parameters:parameters_of",
@@ -36,7 +36,7 @@ CACHES = {
         "apiserver/storage/sqlite/commit:_statement",
         "kube/admission/podsecurity/evaluator:_checks",
     ),
-    "parts of paths that are installed, which are short": ("apiserver/openapi/operation_id:identifier",),
+    "parts of paths that are installed, which are short": ("apiserver/openapi/operation:identifier",),
     "one registry of metrics": ("controllers/garbagecollector/controller:sync_errors",),
     "a function without arguments": (
         "controllers/podautoscaler/pod_use:PodUse.by_share",

@@ -15,7 +15,7 @@ from typing import Final
 import orjson
 
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.operations import ListResult
 from pilothouse.apiserver.registry.options import GetOptions, ListOptions
 from pilothouse.apiserver.registry.resource import Resource
@@ -65,7 +65,7 @@ class MirroredRegistry(RegistryStore):
         await super().stop()
 
     async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> StoredObject:
-        with translated(ctx.resource, name):
+        with map_storage_errors(ctx.resource, name):
             await self._mirror.refresh_one(self._namespace(ctx), name)
         return await super().get(ctx, name, options)
 
@@ -80,7 +80,7 @@ class MirroredRegistry(RegistryStore):
         return await super().watch(ctx, options, deadline=deadline)
 
     async def _refresh(self, ctx: RequestContext) -> None:
-        with translated(ctx.resource):
+        with map_storage_errors(ctx.resource):
             await self._mirror.refresh(self._namespace(ctx))
 
     def _namespace(self, ctx: RequestContext) -> str:
