@@ -71,7 +71,7 @@ def decode(body: HostileBody) -> DecodedBody:
     kind = kind_of(body)
     decoded = decode_object(body.text, codec=codec, default=kind, scheme=KUBE)
     if decoded.strict_errors:
-        raise strict_refusal(decoded, kind)
+        raise strict_refusal(decoded.gvk, kind, decoded.strict_errors)
     return decoded
 
 

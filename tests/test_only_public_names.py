@@ -48,7 +48,7 @@ OF_LAYER = {
     "support/kms_plugin.py": "apiserver",
     "support/kubelet_double.py": "controlplane",
     "support/live_server.py": "client",
-    "support/metrics_apis.py": "machinery",
+    "support/metrics_apis.py": "kinds",
     "support/modelled_cluster.py": "scheduler",
     "support/openapi_groups.py": "apiserver",
     "support/patch_schemas.py": "machinery",

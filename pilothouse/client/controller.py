@@ -10,10 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable, Iterable
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
-from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
-from pilothouse.client.cache.keys import deletion_handling_key, last_known_state
 from pilothouse.client.clock import REAL_CLOCK, Clock, done_within
 from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.workqueue.queue import ShutDown
@@ -21,6 +19,9 @@ from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, namespace_of
 from pilothouse.machinery.status_error import PilothouseError, StatusError
+
+if TYPE_CHECKING:
+    from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 
 logger = logging.getLogger(__name__)
 
@@ -189,6 +190,9 @@ def enqueue_keys(queue: KeyQueue) -> ResourceEventHandlerFuncs:
     >>> await queue.get()
     'default/web'
     """
+    # Imported here: a server starts controllers without informers.
+    from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+    from pilothouse.client.cache.keys import deletion_handling_key
 
     def add(obj: Deleted) -> None:
         queue.add(deletion_handling_key(obj))
@@ -206,6 +210,8 @@ def enqueue_mapped(queue: KeyQueue, keys_for: Callable[[Json], Iterable[str]]) -
     >>> await queue.get()
     'n1'
     """
+    from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+    from pilothouse.client.cache.keys import last_known_state
 
     def add(obj: Json | None) -> None:
         for key in keys_for(obj) if obj is not None else ():

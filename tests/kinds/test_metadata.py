@@ -9,14 +9,14 @@ from pilothouse.kinds import conditions, deletion, finalizers, owners
 DELETED = {"metadata": {"deletionTimestamp": "2024-02-01T12:00:30Z", "deletionGracePeriodSeconds": 30}}
 
 
-def test_deletion_was_requested_a_grace_period_before_its_timestamp():
+def test_deletion_was_requested_a_grace_period_before_its_timestamp() -> None:
     assert deletion.is_deleting(DELETED)
     assert not deletion.is_deleting({})
     assert deletion.deletion_requested(DELETED) == datetime(2024, 2, 1, 12, tzinfo=UTC)
     assert deletion.deletion_requested({"metadata": {}}) is None
 
 
-def test_finalizer_is_added_once_and_copies_leave_the_object_alone():
+def test_finalizer_is_added_once_and_copies_leave_the_object_alone() -> None:
     obj = {"metadata": {"name": "a"}}
     finalizers.add_finalizer(obj, "x/y")
     finalizers.add_finalizer(obj, "x/y")
@@ -25,13 +25,13 @@ def test_finalizer_is_added_once_and_copies_leave_the_object_alone():
     assert finalizers.has_finalizer(obj, "x/y")
 
 
-def test_object_that_is_being_deleted_needs_no_finalizer():
+def test_object_that_is_being_deleted_needs_no_finalizer() -> None:
     assert finalizers.needs_finalizer({"metadata": {}}, "x/y")
     assert not finalizers.needs_finalizer(DELETED, "x/y")
     assert finalizers.is_deletion_candidate(finalizers.with_finalizer(DELETED, "x/y"), "x/y")
 
 
-def test_controller_is_the_owner_with_controller_true():
+def test_controller_is_the_owner_with_controller_true() -> None:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web", "uid": "u"}}
     orphan = {"metadata": {"ownerReferences": [owners.owner_ref(owner)]}}
     owned = {"metadata": {"ownerReferences": [owners.controller_ref(owner)]}}
@@ -41,7 +41,7 @@ def test_controller_is_the_owner_with_controller_true():
     assert not owners.is_controlled_by(orphan, owner)
 
 
-def test_transition_time_moves_only_with_the_status():
+def test_transition_time_moves_only_with_the_status() -> None:
     old = {"type": "Ready", "status": "True", "lastTransitionTime": "2024-02-01T12:00:00Z"}
     obj = {"status": {"conditions": [dict(old)]}}
     conditions.set_condition(obj, conditions.Condition("Ready", "True", "Changed", ""))
@@ -51,7 +51,7 @@ def test_transition_time_moves_only_with_the_status():
     assert not conditions.is_true(obj, "Ready")
 
 
-def test_new_condition_takes_the_place_of_the_old_one():
+def test_new_condition_takes_the_place_of_the_old_one() -> None:
     first, second, new = (
         {"type": "A", "status": "True"},
         {"type": "B", "status": "True"},

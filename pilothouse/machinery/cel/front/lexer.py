@@ -9,9 +9,9 @@ token can begin is an issue and is skipped, together with the beginning of a tok
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Final
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.cel.front.source import Issue
 from pilothouse.machinery.dataclass import dataclass
 
@@ -128,7 +128,7 @@ _ESCAPED: Final = re.compile(
 )
 
 
-@lru_cache(maxsize=1024)
+@bounded_cache(entries=1024, key_bytes=256)
 def _unquoted(token: str) -> tuple[str, bool]:
     """Return the text between the quotes, and whether its escapes count."""
     token = token.replace("\r\n", "\n").replace("\r", "\n")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, TypeAlias
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.library import costs
 from pilothouse.machinery.cel.library.rows import row
@@ -26,7 +26,7 @@ def _wrong(text: str, why: str, at: str = "") -> _Unreadable:
     return _Unreadable(f"ParseAddr({quote(text)}): {why}{place}")
 
 
-@lru_cache(maxsize=512)
+@bounded_cache(entries=512, key_bytes=128)
 def _parse(text: str) -> tuple[Address, str]:
     """Return the address and its zone. Raises _Unreadable."""
     for char in text:
