@@ -45,9 +45,9 @@ def test_transition_time_moves_only_with_the_status() -> None:
     old = {"type": "Ready", "status": "True", "lastTransitionTime": "2024-02-01T12:00:00Z"}
     obj = {"status": {"conditions": [dict(old)]}}
     conditions.set_condition(obj, conditions.Condition("Ready", "True", "Changed", ""))
-    assert conditions.find_condition(obj, "Ready")["lastTransitionTime"] == old["lastTransitionTime"]
+    assert (conditions.find_condition(obj, "Ready") or {})["lastTransitionTime"] == old["lastTransitionTime"]
     conditions.set_condition(obj, conditions.Condition("Ready", "False", "Changed", ""))
-    assert conditions.find_condition(obj, "Ready")["lastTransitionTime"] != old["lastTransitionTime"]
+    assert (conditions.find_condition(obj, "Ready") or {})["lastTransitionTime"] != old["lastTransitionTime"]
     assert not conditions.is_true(obj, "Ready")
 
 
