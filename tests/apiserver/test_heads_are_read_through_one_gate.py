@@ -27,7 +27,7 @@ READERS = {
         "apiserver/proxy/upgrades",
         "apiserver/serving/upgrade",
         "console/guard",
-        "console/passing_on",
+        "console/forwarding",
         "kube/core/pods/connect/forwarding",
         "nodes/kubelet/spdy_sessions",
     ),
