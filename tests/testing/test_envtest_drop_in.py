@@ -11,6 +11,7 @@ from envtest_steps import Etcd, KubeAPIServer, envtest_folder
 
 from pilothouse.client import Client, Json, connect, load_kubeconfig
 from pilothouse.errors import Forbidden
+from pilothouse.testing.envtest.store_place import SECRET_FILE
 
 EVERYTHING = "system:masters"
 
@@ -35,7 +36,7 @@ def plane(assets: Path, etcd: Etcd, tmp_path_factory: pytest.TempPathFactory) ->
     program = server.start("--advertise-address=127.0.0.1", "--feature-gates=AllAlpha=false", "-v=1")
     yield server
     assert program.stop() == 0
-    assert [each.name for each in (etcd.data_dir / "pilothouse").iterdir()] == ["registry"]
+    assert {path.name for path in (etcd.data_dir / "pilothouse").iterdir()} == {SECRET_FILE, "registry"}
 
 
 @pytest.fixture

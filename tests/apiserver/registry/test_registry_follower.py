@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from patience import PATIENCE
@@ -17,6 +16,7 @@ from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy
+from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.machinery.objects import Json, name_of
 
@@ -147,12 +147,13 @@ async def test_a_change_does_not_overtake_the_list_that_is_being_told(
 ) -> None:
     told_one, go_on = asyncio.Event(), asyncio.Event()
 
-    async def pause(seconds: float) -> None:
-        told_one.set()
-        await go_on.wait()
+    async def pause_after_each(items: Iterable[StoredObject], *, every: int) -> AsyncIterator[StoredObject]:
+        for item in items:
+            yield item
+            told_one.set()
+            await go_on.wait()
 
-    monkeypatch.setattr(module, "_AT_ONCE", 1)
-    monkeypatch.setattr(module, "asyncio", SimpleNamespace(Lock=asyncio.Lock, sleep=pause))
+    monkeypatch.setattr(module, "yield_periodically", pause_after_each)
     services = [await following.create(f"g{number}") for number in range(2)]
     filling = asyncio.ensure_future(following.follower.fill())
     await told_one.wait()
