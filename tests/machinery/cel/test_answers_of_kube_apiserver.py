@@ -44,6 +44,16 @@ def run(expression: str) -> EvaluationOutcome:
         ("--1", 1),
         ("object.?spec.?missing.orValue(7)", 7),
         ("optional.ofNonZeroValue(optional.none())", Optional(True, Optional())),
+        ("{dyn(1): 1, dyn(true): 2, dyn(1u): 3, dyn(1.0): 4}.size()", 4),
+        ("dyn(1) in {true: 1}", False),
+        ("dyn(1) in {dyn(1.0): 1}", False),
+        ("{dyn(1): 5}[dyn(1.0)]", 5),
+        ("{dyn(1): 1, dyn(1u): 2} == {dyn(1u): 1, dyn(1): 2}", False),
+        ("{dyn(1): 1} == {dyn(1u): 1}", True),
+        ("dyn(9223372036854775807) < 9223372036854775808.0", False),
+        ("dyn(9007199254740993) == 9007199254740992.0", True),
+        ("dyn(9007199254740993) in [9007199254740992.0]", False),
+        ("dyn(9007199254740993) in [object].map(o, 9007199254740992.0)", True),
     ],
 )
 def test_expression_has_the_value_that_upstream_finds(expression: str, value: Any) -> None:

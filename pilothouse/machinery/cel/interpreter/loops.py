@@ -12,7 +12,7 @@ from typing import Any
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.interpreter.frame import DeferredFailure, ExecutionFrame, Step, attempted
 from pilothouse.machinery.cel.interpreter.operands import go_type
-from pilothouse.machinery.cel.interpreter.values import shown
+from pilothouse.machinery.cel.interpreter.values import find_key, from_key, shown, to_key
 from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.dataclass import dataclass
 
@@ -64,7 +64,9 @@ class Loop:
         if isinstance(value, list):
             return enumerate(value) if self.second_variable else ((each, None) for each in value)
         if type(value) is dict:
-            return iter(value.items()) if self.second_variable else ((key, None) for key in value)
+            if self.second_variable:
+                return ((from_key(key), item) for key, item in value.items())
+            return ((from_key(key), None) for key in value)
         if self.second_variable:
             raise EvaluationFailed(f"unsupported comprehension range type: {go_type(value)}")
         raise EvaluationFailed(f"got '{go_type(value)}', expected iterable type")
@@ -119,7 +121,7 @@ def merging(accumulator: Step, addition: Step) -> Step:
     def step(frame: ExecutionFrame) -> Any:
         mapping = accumulator(frame)
         for key, value in addition(frame).items():
-            _insert(mapping, key, value)
+            _insert(mapping, from_key(key), value)
         frame.spend(1)
         return mapping
 
@@ -127,9 +129,9 @@ def merging(accumulator: Step, addition: Step) -> Step:
 
 
 def _insert(mapping: dict[Any, Any], key: Any, value: Any) -> None:
-    if key in mapping:
+    if find_key(mapping, key) is not None:
         raise EvaluationFailed(f"insert failed: key {shown(key)} already exists")
-    mapping[key] = value
+    mapping[to_key(key)] = value
 
 
 def not_strictly_false(inner: Step) -> Step:

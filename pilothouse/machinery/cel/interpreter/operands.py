@@ -20,8 +20,10 @@ from pilothouse.machinery.cel.interpreter.values import (
     Timestamp,
     Type,
     UInt,
+    find_key,
     read,
     shown,
+    to_key,
     type_name,
 )
 from pilothouse.machinery.cel.library.costs import LIST, MAP, STRUCT
@@ -162,26 +164,15 @@ def item(container: Any, key: Any) -> Any:
 def find(container: Any, key: Any) -> Any:
     """Return the item, or _MISSING."""
     if container.__class__ is dict:
-        return _find_key(container, key)
+        if key.__class__ is not str:
+            key = find_key(container, key)
+        return container.get(key, _MISSING)
     if isinstance(container, list):
         position = _position(key)
         return container[position] if 0 <= position < len(container) else _MISSING
     if container.__class__ is Struct:
         return container.fields.get(key, _MISSING)
     return _MISSING
-
-
-def _find_key(mapping: dict[Any, Any], key: Any) -> Any:
-    try:
-        found = mapping.get(key, _MISSING)
-    except TypeError:
-        return _MISSING
-    if found is not _MISSING and key.__class__ is not str and mapping:
-        # True is not 1, though Python thinks so.
-        stored = next((each for each in mapping if each == key), key)
-        if isinstance(stored, bool) is not isinstance(key, bool):
-            return _MISSING
-    return found
 
 
 def _position(key: Any) -> int:
@@ -221,12 +212,12 @@ def map_of(pairs: list[tuple[Step, Step, bool]]) -> Step:
             if name.__class__ not in _KEYS and not isinstance(name, Hashable):
                 continue  # nothing can look it up
             if not optional:
-                made[name] = value
+                made[to_key(name)] = value
             elif type(value) is not Optional:
                 why = f"cannot initialize optional entry '{shown(name)}' from non-optional value {shown(value)}"
                 raise EvaluationFailed(why)
             elif value.present:
-                made[name] = value.value
+                made[to_key(name)] = value.value
         frame.spend(MAP)
         return made
 

@@ -6,7 +6,7 @@ does: they cost nothing later, and an error in them is an error of the program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pilothouse.machinery.cel.front.tree import (
@@ -27,6 +27,7 @@ from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.interpreter.frame import ExecutionFrame, Step
 from pilothouse.machinery.cel.interpreter.logic import LAZY, both_sides
 from pilothouse.machinery.cel.interpreter.operands import Constant
+from pilothouse.machinery.cel.interpreter.values import UInt
 from pilothouse.machinery.cel.library.rows import RunCost, one
 from pilothouse.machinery.cel.patterns import refusal
 
@@ -127,7 +128,7 @@ class Planner:
         if function in _PATTERNS and len(steps) > 1 and type(steps[1]) is Constant:
             _check_pattern(steps[1].value)
         if function == "@in" and len(overloads) == 1 and overloads[0].overload == "in_list":
-            looked_up = _lookup(steps, run)
+            looked_up = _lookup(steps)
             if looked_up is not None:
                 return looked_up
         price: RunCost = one
@@ -224,17 +225,35 @@ def _check_pattern(pattern: Any) -> None:
         raise ProgramFailed(why)
 
 
-def _lookup(steps: list[Step], run: Function) -> Step | None:
+def _lookup(steps: list[Step]) -> Step | None:
     """Membership in a list of constants costs nothing; None for all other lists."""
     items = steps[1]
     if type(items) is not Constant:
         return None
     if not items.value:
         return Constant(False)
-    if any(not isinstance(each, bool | int | float | str) and each is not None for each in items.value):
+    if any(not isinstance(item, bool | int | float | str) for item in items.value):
         return None
+    members = {(kind, value) for item in items.value for kind, value in _equal_values(item)}
     item = steps[0]
-    return lambda frame: run(item(frame), items.value)
+
+    def is_member(frame: ExecutionFrame) -> bool:
+        value = item(frame)
+        try:
+            return (value.__class__, value) in members
+        except TypeError:  # a list or a map
+            return False
+
+    return is_member
+
+
+def _equal_values(constant: Any) -> Iterator[tuple[type, Any]]:
+    """Yield the type and value of everything that equals the constant."""
+    yield constant.__class__, constant
+    if constant.__class__ is int or constant.__class__ is UInt:
+        yield from ((int, int(constant)), (UInt, UInt(constant)), (float, float(constant)))
+    elif constant.__class__ is float and constant.is_integer():
+        yield from ((int, int(constant)), (UInt, UInt(int(constant))))
 
 
 def _called(function: str, run: Function, steps: list[Step], price: RunCost) -> Step:

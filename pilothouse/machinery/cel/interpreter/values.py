@@ -40,6 +40,45 @@ class Optional:
 
 
 @dataclass(frozen=True, slots=True)
+class TypedKey:
+    """A map's key of type bool, uint or double, which Python would take for the equal int."""
+
+    type: type
+    value: Any
+
+
+def to_key(value: Any) -> Any:
+    """Return the representation of a value as a key of a map."""
+    return TypedKey(value.__class__, value) if value.__class__ in _TYPED_KEYS else value
+
+
+def from_key(key: Any) -> Any:
+    """Return the value that `to_key` got."""
+    return key.value if key.__class__ is TypedKey else key
+
+
+_TYPED_KEYS = frozenset((bool, UInt, float))
+
+
+def find_key(mapping: dict[Any, Any], value: Any) -> Any:
+    """Return the key of the map that equals the value, or None.
+
+    An int finds a uint, and the reverse. A double finds an int and a uint, but is found by a double only.
+    """
+    candidates = [to_key(value)]
+    if value.__class__ is UInt:
+        candidates.append(int(value))
+    elif value.__class__ is int and value >= 0:
+        candidates.append(to_key(UInt(value)))
+    elif value.__class__ is float and value.is_integer():
+        candidates += [int(value), to_key(UInt(int(value)))]
+    try:
+        return next((key for key in candidates if key in mapping), None)
+    except TypeError:  # lists and maps
+        return None
+
+
+@dataclass(frozen=True, slots=True)
 class Misfit:
     """Data that is not of its declared type: an expression that reads it fails with `why`."""
 
@@ -109,7 +148,9 @@ def equal(a: Any, b: Any) -> bool:
     if isinstance(a, list):
         return isinstance(b, list) and _equal_lists(a, b)
     if kind in _NUMBERS:
-        return type(b) in _NUMBERS and bool(a == b)
+        if type(b) not in _NUMBERS:
+            return False
+        return float(a) == float(b) if kind is float or type(b) is float else bool(a == b)
     if kind is dict:
         return type(b) is dict and _equal_maps(a, b)
     if kind is Optional:
@@ -131,7 +172,13 @@ def _equal_lists(a: list[Any], b: list[Any]) -> bool:
 
 
 def _equal_maps(a: dict[Any, Any], b: dict[Any, Any]) -> bool:
-    return len(a) == len(b) and all(key in b and equal(value, b[key]) for key, value in a.items())
+    if len(a) != len(b):
+        return False
+    for key, value in a.items():
+        other = key if key.__class__ is str and key in b else find_key(b, from_key(key))
+        if other is None or not equal(value, b[other]):
+            return False
+    return True
 
 
 def is_zero(value: Any) -> bool:

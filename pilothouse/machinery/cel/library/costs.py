@@ -18,7 +18,7 @@ from pilothouse.machinery.cel.cost.sizes import (
     scaled,
     total,
 )
-from pilothouse.machinery.cel.interpreter.values import Optional
+from pilothouse.machinery.cel.interpreter.values import Optional, from_key
 
 LIST, MAP, STRUCT = 10, 30, 40
 """Costs of constructing a value."""
@@ -79,7 +79,7 @@ def _visit(value: Any) -> int:
     if isinstance(value, list):
         return sum(map(_visit, value))
     if isinstance(value, dict):
-        return sum(_visit(key) + _visit(each) for key, each in value.items())
+        return sum(_visit(from_key(key)) + _visit(item) for key, item in value.items())
     return 1
 
 

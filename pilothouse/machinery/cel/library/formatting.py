@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
-from pilothouse.machinery.cel.interpreter.values import Duration, Timestamp, Type, UInt, type_name
+from pilothouse.machinery.cel.interpreter.values import Duration, Timestamp, Type, UInt, from_key, type_name
 from pilothouse.machinery.cel.library.conversions import text_of
 from pilothouse.machinery.gofmt import quote
 
@@ -117,7 +117,7 @@ def _string(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_literal, value))}]"
     if type(value) is dict:
-        pairs = sorted((_key(key), _literal(each)) for key, each in value.items())
+        pairs = sorted((_key(from_key(key)), _literal(item)) for key, item in value.items())
         return "{" + ", ".join(f"{key}:{each}" for key, each in pairs) + "}"
     if type(value) is bytes:
         try:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.interpreter.unordered import UnorderedList
-from pilothouse.machinery.cel.interpreter.values import Duration, Timestamp, UInt, equal
+from pilothouse.machinery.cel.interpreter.values import Duration, Timestamp, UInt, equal, find_key
 from pilothouse.machinery.cel.library import costs
 from pilothouse.machinery.cel.library.rows import Row, one, one_estimated, row
 
@@ -83,10 +83,7 @@ def _concatenated(a: list[Any], b: list[Any]) -> list[Any]:
 
 
 def _is_key(key: Any, mapping: dict[Any, Any]) -> bool:
-    try:
-        return key in mapping and (type(key) is bool) is (type(next(iter(mapping))) is bool)
-    except TypeError:
-        return False
+    return key in mapping if key.__class__ is str else find_key(mapping, key) is not None
 
 
 def _checked(check: Callable[[int], int], run: Callable[[int, int], int]) -> Callable[[int, int], int]:
@@ -94,10 +91,12 @@ def _checked(check: Callable[[int], int], run: Callable[[int, int], int]) -> Cal
 
 
 def _order(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """Compare numbers of which one is a double as doubles."""
+
     def run(a: Any, b: Any) -> bool:
         if a != a or b != b:
             raise EvaluationFailed("NaN values cannot be ordered")
-        return compare(a, b)
+        return compare(float(a), float(b))
 
     return run
 

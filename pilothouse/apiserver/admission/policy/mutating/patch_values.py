@@ -6,7 +6,7 @@ import base64
 from collections.abc import Iterator
 from typing import Any
 
-from pilothouse.machinery.cel.interpreter.values import Duration, Optional, Struct, Timestamp
+from pilothouse.machinery.cel.interpreter.values import Duration, Optional, Struct, Timestamp, from_key
 from pilothouse.machinery.cel.library.conversions import text_of
 from pilothouse.machinery.gofmt import quote
 
@@ -21,7 +21,7 @@ def as_json(value: Any) -> Any:
         case Struct():
             return {name: as_json(each) for name, each in value.fields.items()}
         case dict():
-            return {_key(name): as_json(each) for name, each in value.items()}
+            return {_key(from_key(name)): as_json(each) for name, each in value.items()}
         case list():
             return [as_json(each) for each in value]
         case bytes():
