@@ -37,7 +37,7 @@ from pilothouse.kube.bootstrap.endpoint_config import EndpointConfig
 from pilothouse.kube.bootstrap.install import Bootstrap
 from pilothouse.kube.bootstrap.kubernetes_service import PORT as KUBERNETES_SERVICE_PORT
 from pilothouse.kube.capabilities import CAPABILITIES
-from pilothouse.kube.core.pods.connect.kubelet_config import KubeletConfig
+from pilothouse.kube.core.pods.connect.kubelet import KubeletConfig
 from pilothouse.kube.core.pods.storage import PodConnections
 from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage, LegacyRESTStorageProvider

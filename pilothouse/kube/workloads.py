@@ -10,9 +10,8 @@ from pilothouse.apiserver.registry.table import Cell, Column
 from pilothouse.kube.core.pods.defaults.pod import default_pod_template
 from pilothouse.kube.core.pods.disabled_fields import drop_disabled_template_fields
 from pilothouse.kube.core.pods.equality import same_spec
-from pilothouse.kube.core.pods.validation.annotations import validate_pod_annotations
 from pilothouse.kube.core.pods.validation.options_from_stored import options_for_template
-from pilothouse.kube.core.pods.validation.pod import validate_pod_template
+from pilothouse.kube.core.pods.validation.pod import validate_pod_annotations, validate_pod_template
 from pilothouse.kube.core.pods.warnings.pod import pod_template_warnings
 from pilothouse.kube.strategy import SpecAndStatusStrategy
 from pilothouse.machinery.field import Errors, Path, root

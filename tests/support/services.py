@@ -15,7 +15,7 @@ from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import PostStartEntry, run_post_start_hooks
 from pilothouse.client import Json, name_of
 from pilothouse.kube.core.services.network import ServiceNetwork
-from pilothouse.kube.core.services.portallocator.allocator import PortAllocator
+from pilothouse.kube.core.services.portallocator import PortAllocator
 from pilothouse.kube.core.services.resource import SERVICES
 from pilothouse.kube.core.services.storage import ServiceStorage
 from pilothouse.kube.networking.ip_addresses import IP_ADDRESSES

@@ -151,7 +151,7 @@ class ReferenceChecks:
         if key.endswith("/ranges/servicenodeports"):
             import orjson
 
-            from pilothouse.kube.core.services.portallocator.port_set import PortSet
+            from pilothouse.kube.core.services.port_set import PortSet
 
             self._allocated_ports = frozenset(PortSet.decode(orjson.dumps(obj)))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from pilothouse.controlplane.options.files import missing_files
-from pilothouse.kube.core.pods.connect.kubelet_config import ADDRESS_TYPES, DEFAULT_PORT, DEFAULT_TIMEOUT, KubeletConfig
+from pilothouse.kube.core.pods.connect.kubelet import ADDRESS_TYPES, DEFAULT_PORT, DEFAULT_TIMEOUT, KubeletConfig
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import DURATION, INT, STRING, STRINGS, flag
 

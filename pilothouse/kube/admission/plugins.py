@@ -59,7 +59,7 @@ from pilothouse.kube.admissionregistration.webhook_configurations import (
 from pilothouse.kube.core.limitranges import LIMIT_RANGES
 from pilothouse.kube.core.namespaces import NAMESPACES
 from pilothouse.kube.core.nodes.resource import NODES
-from pilothouse.kube.core.persistentvolumeclaims.resource import PERSISTENT_VOLUME_CLAIMS
+from pilothouse.kube.core.persistentvolumeclaims import PERSISTENT_VOLUME_CLAIMS
 from pilothouse.kube.core.persistentvolumes.resource import PERSISTENT_VOLUMES
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.core.resourcequotas import RESOURCE_QUOTAS

@@ -9,19 +9,15 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.strategy import StatusSubresource
 from pilothouse.kube.validation.fields import nonnegative
-from pilothouse.kube.validation.int_or_percent import (
+from pilothouse.kube.validation.replica_counts import (
     int_or_percent_value,
+    validate_collisions,
+    validate_counts,
     validate_not_more_than_100_percent,
     validate_positive_int_or_percent,
 )
-from pilothouse.kube.validation.label_selectors import (
-    is_empty,
-    selector_of,
-    shown_selector,
-    validate_selector_unchanged,
-)
-from pilothouse.kube.validation.replica_counts import validate_collisions, validate_counts
 from pilothouse.kube.validation.replicated_templates import validate_labels_match, validate_runs_forever
+from pilothouse.kube.validation.selectors import is_empty, selector_of, shown_selector, validate_selector_unchanged
 from pilothouse.kube.workloads import (
     WorkloadStrategy,
     container_columns,

@@ -11,14 +11,16 @@ from pilothouse.kube.apps.selectors import validate_required_selector
 from pilothouse.kube.gated_fields import gated
 from pilothouse.kube.strategy import StatusSubresource
 from pilothouse.kube.validation.fields import nonnegative
-from pilothouse.kube.validation.int_or_percent import (
+from pilothouse.kube.validation.replica_counts import (
     int_or_percent_value,
+    validate_collisions,
+    validate_counts,
     validate_not_more_than_100_percent,
+    validate_parts_of_replicas,
     validate_positive_int_or_percent,
 )
-from pilothouse.kube.validation.label_selectors import selector_of, shown_selector, validate_selector_unchanged
-from pilothouse.kube.validation.replica_counts import validate_collisions, validate_counts, validate_parts_of_replicas
 from pilothouse.kube.validation.replicated_templates import validate_replicated_template
+from pilothouse.kube.validation.selectors import selector_of, shown_selector, validate_selector_unchanged
 from pilothouse.kube.workloads import (
     READY,
     WorkloadStrategy,

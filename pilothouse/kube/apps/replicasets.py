@@ -10,8 +10,8 @@ from pilothouse.kube.apps.deployments import validate_selector_and_template
 from pilothouse.kube.gated_fields import gated
 from pilothouse.kube.strategy import StatusSubresource
 from pilothouse.kube.validation.fields import nonnegative
-from pilothouse.kube.validation.label_selectors import validate_selector_unchanged
 from pilothouse.kube.validation.replica_counts import validate_counts, validate_parts_of_replicas
+from pilothouse.kube.validation.selectors import validate_selector_unchanged
 from pilothouse.kube.workloads import (
     WorkloadStrategy,
     container_columns,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.validation.label_selectors import is_empty, shown_selector
+from pilothouse.kube.validation.selectors import is_empty, shown_selector
 from pilothouse.machinery.field import Errors, Path, invalid, required
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.labels import validate_label_selector

@@ -15,14 +15,16 @@ from pilothouse.kube.core.pods.warnings.volumes import claim_warnings
 from pilothouse.kube.gated_fields import drop_disabled, gated
 from pilothouse.kube.strategy import StatusSubresource
 from pilothouse.kube.validation.fields import dns_label, nonnegative, one_of
-from pilothouse.kube.validation.int_or_percent import (
+from pilothouse.kube.validation.replica_counts import (
     int_or_percent_value,
+    validate_collisions,
+    validate_counts,
     validate_not_more_than_100_percent,
+    validate_parts_of_replicas,
     validate_positive_int_or_percent,
 )
-from pilothouse.kube.validation.label_selectors import selector_of, shown_selector
-from pilothouse.kube.validation.replica_counts import validate_collisions, validate_counts, validate_parts_of_replicas
 from pilothouse.kube.validation.replicated_templates import validate_labels_match, validate_runs_forever
+from pilothouse.kube.validation.selectors import selector_of, shown_selector
 from pilothouse.kube.validation.volume_claims import validate_claim_spec
 from pilothouse.kube.workloads import (
     READY,

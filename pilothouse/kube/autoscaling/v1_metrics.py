@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from pilothouse.kube.validation.label_selectors import shown_selector
+from pilothouse.kube.validation.selectors import shown_selector
 from pilothouse.machinery.objects import Json, part, text
 from pilothouse.machinery.quantity import parse_quantity
 

@@ -12,7 +12,7 @@ from pilothouse.kube.batch.job_validation import validate_job_template_spec
 from pilothouse.kube.batch.jobs import job_warnings
 from pilothouse.kube.strategy import StatusSubresource
 from pilothouse.kube.validation.fields import nonnegative, required_one_of
-from pilothouse.kube.validation.label_selectors import shown_selector
+from pilothouse.kube.validation.selectors import shown_selector
 from pilothouse.kube.workloads import WorkloadStrategy, container_columns, pod_name_warnings, selector_column
 from pilothouse.machinery.cron.parser import ScheduleError, parse_schedule
 from pilothouse.machinery.cron.schedule import validate_time_zone

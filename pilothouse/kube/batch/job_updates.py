@@ -11,7 +11,7 @@ from pilothouse.kube.batch.job_status import is_condition_true
 from pilothouse.kube.batch.job_validation import INDEXED, validate_job_spec
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.internal_form import internal_pod_spec
-from pilothouse.kube.validation.label_selectors import validate_selector_unchanged
+from pilothouse.kube.validation.selectors import validate_selector_unchanged
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid
 from pilothouse.machinery.objects import Json, items, number, part

@@ -13,8 +13,8 @@ from pilothouse.kube.batch.job_policies import (
 )
 from pilothouse.kube.validation.domains import domain_prefixed_path
 from pilothouse.kube.validation.fields import nonnegative, one_of
-from pilothouse.kube.validation.label_selectors import selector_of, shown_labels, shown_selector
 from pilothouse.kube.validation.replicated_templates import validate_labels_match
+from pilothouse.kube.validation.selectors import selector_of, shown_labels, shown_selector
 from pilothouse.kube.workloads import validate_template
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, root, too_long
 from pilothouse.machinery.objects import Json, labels_of, name_of, text, uid_of

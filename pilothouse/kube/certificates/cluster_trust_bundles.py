@@ -9,7 +9,7 @@ from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.certificates.certificate_signing_requests import GROUP
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.kube.validation.signer_names import cluster_trust_bundle_name_problems, validate_signer_name
+from pilothouse.kube.validation.domains import cluster_trust_bundle_name_problems, validate_signer_name
 from pilothouse.machinery.field import Errors, Path, invalid, root, too_long
 from pilothouse.machinery.objects import Json, text
 from pilothouse.machinery.pem import PemBlock, pem_blocks

@@ -12,10 +12,9 @@ from pilothouse.kube.certificates.pod_certificate_keys import validate_keys
 from pilothouse.kube.certificates.pod_certificate_status import STATES, validate_status
 from pilothouse.kube.certificates.validation import LONGEST, LONGEST_OF_KUBERNETES, SHORTEST
 from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
-from pilothouse.kube.validation.domains import user_annotations
+from pilothouse.kube.validation.domains import is_kubernetes_signer_name, user_annotations, validate_signer_name
 from pilothouse.kube.validation.fields import follow
 from pilothouse.kube.validation.internal_structs import ANY, TEXT, struct
-from pilothouse.kube.validation.signer_names import is_kubernetes_signer_name, validate_signer_name
 from pilothouse.machinery.field import Errors, Path, invalid, root, too_long
 from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.selectors.labels import format_labels

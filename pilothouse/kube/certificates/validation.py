@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from pilothouse.kube.certificates.x509 import certificate_problem, request_problem
 from pilothouse.kube.core.pods.internal_form import difference
+from pilothouse.kube.validation.domains import validate_signer_name
 from pilothouse.kube.validation.fields import required_one_of
-from pilothouse.kube.validation.signer_names import validate_signer_name
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, not_supported, required, root
 from pilothouse.machinery.gofmt import quote

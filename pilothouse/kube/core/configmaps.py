@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column, count
-from pilothouse.kube.core.config_data import MAX_SIZE, byte_length, forbid_change, validate_keys
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.machinery.field import Errors, invalid, root, too_long
+from pilothouse.machinery.field import Errors, forbidden, invalid, root, too_long
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.names import is_config_map_key
 
 
 class ConfigMapStrategy(KubeStrategy):
@@ -43,3 +43,24 @@ CONFIG_MAPS = Resource(
         AGE,
     ],
 )
+
+
+MAX_SIZE = 1024 * 1024
+
+
+def validate_keys(obj: Json, field: str) -> Errors:
+    for key in sorted(obj.get(field) or {}):
+        for problem in is_config_map_key(key):
+            yield invalid(root(field).key(key), key, problem)
+
+
+def forbid_change(obj: Json, old: Json, *fields: str) -> Errors:
+    """The rule of `immutable: true`, for fields of an object that has it."""
+    for field in fields:
+        if obj.get(field) != old.get(field):
+            yield forbidden(root(field), "field is immutable when `immutable` is set")
+
+
+def byte_length(base64_text: str) -> int:
+    """Return the number of bytes that a base64 text stands for."""
+    return len(base64_text) * 3 // 4 - base64_text[-2:].count("=")

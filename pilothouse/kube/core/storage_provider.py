@@ -20,7 +20,7 @@ from pilothouse.kube.core.namespaces import (
     NamespaceStorage,
 )
 from pilothouse.kube.core.nodes.resource import node_storages
-from pilothouse.kube.core.persistentvolumeclaims.resource import persistent_volume_claim_storages
+from pilothouse.kube.core.persistentvolumeclaims import persistent_volume_claim_storages
 from pilothouse.kube.core.persistentvolumes.resource import persistent_volume_storages
 from pilothouse.kube.core.pods.storage import PodConnections, node_proxy, pod_storages
 from pilothouse.kube.core.podtemplates import POD_TEMPLATES
@@ -32,8 +32,8 @@ from pilothouse.kube.core.replicationcontrollers import (
 from pilothouse.kube.core.resourcequotas import RESOURCE_QUOTAS, ResourceQuotaStatusStrategy
 from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.core.serviceaccount_tokens import service_account_storages
+from pilothouse.kube.core.services.locations import PROXY_OPTIONS
 from pilothouse.kube.core.services.network import ServiceNetwork
-from pilothouse.kube.core.services.proxy import PROXY_OPTIONS
 from pilothouse.kube.core.services.storage import ServiceStorage
 from pilothouse.kube.events.events import core_event_storages
 from pilothouse.kube.registries import Registries

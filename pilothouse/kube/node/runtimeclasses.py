@@ -11,7 +11,7 @@ from pilothouse.kube.core.pods.internal_form import internal_form
 from pilothouse.kube.core.pods.validation.container_resources import validate_overhead
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
 from pilothouse.kube.validation.fields import follow
-from pilothouse.kube.validation.node_selectors import DEPRECATED_NODE_LABELS
+from pilothouse.kube.validation.selectors import DEPRECATED_NODE_LABELS
 from pilothouse.kube.validation.tolerations import validate_tolerations
 from pilothouse.machinery.field import Errors, duplicate, required, root
 from pilothouse.machinery.objects import Json, items, part, text

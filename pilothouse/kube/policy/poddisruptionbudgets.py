@@ -6,12 +6,12 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Cell, Column
 from pilothouse.kube.strategy import SpecAndStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.fields import one_of
-from pilothouse.kube.validation.int_or_percent import (
+from pilothouse.kube.validation.replica_counts import (
+    validate_counts,
     validate_not_more_than_100_percent,
     validate_positive_int_or_percent,
 )
-from pilothouse.kube.validation.label_selectors import shown_selector
-from pilothouse.kube.validation.replica_counts import validate_counts
+from pilothouse.kube.validation.selectors import shown_selector
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, number, part

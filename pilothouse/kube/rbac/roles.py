@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.kube.validation.label_selectors import selector_of
+from pilothouse.kube.validation.selectors import selector_of
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.labels import validate_label_selector

@@ -21,7 +21,7 @@ from pilothouse.kube.resource.requests import (
     validate_raw_object,
 )
 from pilothouse.kube.validation.fields import non_empty, required_one_of
-from pilothouse.kube.validation.node_selectors import validate_node_selector
+from pilothouse.kube.validation.selectors import validate_node_selector
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, too_long, too_many
 from pilothouse.machinery.objects import Json, items, part, text

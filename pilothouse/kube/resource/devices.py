@@ -16,8 +16,8 @@ from pilothouse.kube.resource.names import (
 )
 from pilothouse.kube.resource.taints import validate_taint
 from pilothouse.kube.validation.fields import dns_subdomain
-from pilothouse.kube.validation.node_selectors import validate_node_selector
 from pilothouse.kube.validation.resource_names import is_native
+from pilothouse.kube.validation.selectors import validate_node_selector
 from pilothouse.machinery import semver
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_found, required, too_long
 from pilothouse.machinery.objects import Json, items, part, text

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from pilothouse.kube.core.pods.validation.provider_volumes import validate_csi_driver_name as validate_driver_name
+from pilothouse.kube.core.pods.validation.network_volumes import validate_csi_driver_name as validate_driver_name
 from pilothouse.kube.validation.fields import dns_subdomain, follow
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, too_long, too_many
 from pilothouse.machinery.gofmt import quote

@@ -16,7 +16,7 @@ from pilothouse.kube.resource.names import validate_driver_name, validate_pool_n
 from pilothouse.kube.resource.taints import default_taints
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import dns_subdomain, positive
-from pilothouse.kube.validation.node_selectors import validate_node_selector
+from pilothouse.kube.validation.selectors import validate_node_selector
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, items, metadata, number, part, text

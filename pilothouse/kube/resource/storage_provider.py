@@ -8,8 +8,7 @@ from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedRe
 from pilothouse.kube.core.namespaces import NAMESPACES
 from pilothouse.kube.other_versions import in_version
 from pilothouse.kube.registries import Registries
-from pilothouse.kube.resource.admin_access import AdminAccess, AdminAccessStatus
-from pilothouse.kube.resource.claim_status import ResourceClaimStatusStore
+from pilothouse.kube.resource.claim_authorization import AdminAccess, AdminAccessStatus, ResourceClaimStatusStore
 from pilothouse.kube.resource.device_classes import DEVICE_CLASSES, GROUP
 from pilothouse.kube.resource.device_taint_rules import DEVICE_TAINT_RULES
 from pilothouse.kube.resource.resource_claim_templates import RESOURCE_CLAIM_TEMPLATES

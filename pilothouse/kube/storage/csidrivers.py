@@ -11,8 +11,7 @@ from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.gated_fields import drop_disabled, gated
 from pilothouse.kube.storage.storageclasses import GROUP
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.kube.validation.fields import one_of
-from pilothouse.kube.validation.token_expirations import validate_token_expiration
+from pilothouse.kube.validation.fields import one_of, validate_token_expiration
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, root
 from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.immutable import semantically_equal, validate_immutable_field

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.core.pods.validation.provider_volumes import validate_csi_driver_name
+from pilothouse.kube.core.pods.validation.network_volumes import validate_csi_driver_name
 from pilothouse.kube.storage.storageclasses import GROUP
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import nonnegative, qualified_name

@@ -9,8 +9,7 @@ from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS
 from pilothouse.kube.storage.storageclasses import GROUP
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import dns_subdomain, nonnegative_quantity
-from pilothouse.kube.validation.label_selectors import validate_selector_unchanged
-from pilothouse.kube.validation.node_selectors import warnings_for_selector
+from pilothouse.kube.validation.selectors import validate_selector_unchanged, warnings_for_selector
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.objects import Json, text
 from pilothouse.machinery.quantity import parse_quantity

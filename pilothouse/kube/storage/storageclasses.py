@@ -9,8 +9,7 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import one_of, qualified_name
-from pilothouse.kube.validation.label_selectors import shown_labels
-from pilothouse.kube.validation.node_selectors import DEPRECATED_NODE_LABELS
+from pilothouse.kube.validation.selectors import DEPRECATED_NODE_LABELS, shown_labels
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, root, too_long
 from pilothouse.machinery.objects import Json, annotations_of, items, name_of, part, text
 from pilothouse.machinery.validation.immutable import validate_immutable_field

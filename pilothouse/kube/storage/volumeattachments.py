@@ -9,7 +9,7 @@ from pilothouse.kube.core.persistentvolumes.validation import validate_inline_sp
 from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.core.pods.defaults.volumes import default_volume
 from pilothouse.kube.core.pods.internal_form import internal_form
-from pilothouse.kube.core.pods.validation.provider_volumes import validate_csi_driver_name
+from pilothouse.kube.core.pods.validation.network_volumes import validate_csi_driver_name
 from pilothouse.kube.storage.storageclasses import GROUP, size_of
 from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.fields import dns_subdomain

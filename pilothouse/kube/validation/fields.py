@@ -112,3 +112,14 @@ def port_num(port: int, path: Path) -> Errors:
 
 def port_num_or_name(port: int | str, path: Path) -> Errors:
     return follow(is_valid_port_name, port, path) if isinstance(port, str) else port_num(port, path)
+
+
+_LEAST = 10 * 60
+_MOST = 1 << 32
+
+
+def validate_token_expiration(seconds: int, path: Path) -> Errors:
+    if seconds < _LEAST:
+        yield invalid(path, seconds, "may not specify a duration less than 10 minutes")
+    if seconds > _MOST:
+        yield invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")

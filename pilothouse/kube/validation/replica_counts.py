@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pilothouse.kube.validation.fields import nonnegative
 from pilothouse.machinery.field import Errors, Path, invalid
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.names import is_valid_percent
+from pilothouse.machinery.validation.object_meta import validate_nonnegative_field
 
 
 def validate_counts(status: Json, path: Path, *names: str) -> Errors:
@@ -31,3 +33,41 @@ def validate_collisions(status: Json, old: Json, path: Path) -> Errors:
     count, before = status.get("collisionCount"), old.get("collisionCount")
     if before is not None and (count is None or count < before):
         yield invalid(path.child("collisionCount"), count or 0, "cannot be decremented")
+
+
+def validate_positive_int_or_percent(value: int | str, path: Path) -> Errors:
+    if isinstance(value, str):
+        for message in is_valid_percent(value):
+            yield invalid(path, value, message)
+    else:
+        yield from validate_nonnegative_field(value, path)
+
+
+def validate_not_more_than_100_percent(value: int | str, path: Path) -> Errors:
+    percent = _percent(value)
+    if percent is not None and percent > 100:
+        yield invalid(path, value, "must not be greater than 100%")
+
+
+def int_or_percent_value(value: int | str) -> int:
+    """Return the number, or the number in the percentage. Invalid text has the value that Go parses."""
+    percent = _percent(value)
+    if percent is not None:
+        return percent
+    return value if isinstance(value, int) else _number(value)
+
+
+def _percent(value: int | str) -> int | None:
+    if isinstance(value, int) or is_valid_percent(value):
+        return None
+    return _number(value[:-1])
+
+
+def _number(text: str) -> int:
+    """Return 0 for invalid text, and the nearest bound for numbers out of range."""
+    digits = text.lstrip("+-")
+    if not digits.isascii() or not digits.isdigit() or len(text) - len(digits) > 1:
+        return 0
+    digits = digits.lstrip("0") or "0"
+    size = int(digits) if len(digits) <= 19 else 2**63
+    return max(-size, -(2**63)) if text.startswith("-") else min(size, 2**63 - 1)

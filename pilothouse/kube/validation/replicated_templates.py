@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.validation.label_selectors import LABELS_DO_NOT_MATCH, shown_labels
+from pilothouse.kube.validation.selectors import LABELS_DO_NOT_MATCH, shown_labels
 from pilothouse.kube.workloads import validate_template
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported
 from pilothouse.machinery.objects import Json, labels_of, part

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from rules import decoded, refusals, update_refusals
 
-from pilothouse.kube.core.nodes.resource import NODES
-from pilothouse.kube.core.nodes.strategy import NodeStatusStrategy
+from pilothouse.kube.core.nodes.resource import NODES, NodeStatusStrategy
 from pilothouse.machinery.objects import Json
 
 

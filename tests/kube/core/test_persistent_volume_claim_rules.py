@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from rules import decoded, refusals, update_refusals
 
-from pilothouse.kube.core.persistentvolumeclaims.resource import PERSISTENT_VOLUME_CLAIMS as CLAIMS
-from pilothouse.kube.core.persistentvolumeclaims.strategy import PersistentVolumeClaimStatusStrategy
+from pilothouse.kube.core.persistentvolumeclaims import PERSISTENT_VOLUME_CLAIMS as CLAIMS
+from pilothouse.kube.core.persistentvolumeclaims import PersistentVolumeClaimStatusStrategy
 from pilothouse.machinery.objects import Json
 
 PVC = {"apiGroup": None, "kind": "PersistentVolumeClaim", "name": "other"}

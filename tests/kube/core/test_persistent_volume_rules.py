@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 from rules import decoded, refusals, update_refusals
 
-from pilothouse.kube.core.persistentvolumes.resource import PERSISTENT_VOLUMES, access_modes
-from pilothouse.kube.core.persistentvolumes.strategy import PersistentVolumeStatusStrategy
+from pilothouse.kube.core.persistentvolumes.resource import (
+    PERSISTENT_VOLUMES,
+    PersistentVolumeStatusStrategy,
+    access_modes,
+)
 from pilothouse.machinery.objects import Json
 
 STRATEGY = PERSISTENT_VOLUMES.strategy

@@ -17,8 +17,7 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
-from pilothouse.kube.core.bound_objects import BoundObjects
-from pilothouse.kube.core.serviceaccount_tokens import TokenStorage, default_token_request
+from pilothouse.kube.core.serviceaccount_tokens import BoundObjects, TokenStorage, default_token_request
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.issuer import TokenIssuer

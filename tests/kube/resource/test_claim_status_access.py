@@ -16,8 +16,7 @@ from pilothouse.apiserver.registry.operations import UpdateRequest
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
-from pilothouse.kube.resource.admin_access import ADMIN_LABEL, AdminAccess
-from pilothouse.kube.resource.claim_status import ResourceClaimStatusStore
+from pilothouse.kube.resource.claim_authorization import ADMIN_LABEL, AdminAccess, ResourceClaimStatusStore
 from pilothouse.kube.resource.resource_claims import RESOURCE_CLAIMS
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.objects import Json

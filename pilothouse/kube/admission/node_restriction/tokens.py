@@ -9,7 +9,7 @@ from pilothouse.apiserver.authz.interface import Authorizer, Decision
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.kinds.references import claim_name
 from pilothouse.kube.admission.node_restriction.pods import Get, existing
-from pilothouse.kube.core.bound_objects import uid_mismatch
+from pilothouse.kube.core.serviceaccount_tokens import uid_mismatch
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.gofmt import quote

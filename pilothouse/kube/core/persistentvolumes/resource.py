@@ -2,17 +2,159 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pilothouse.apiserver.endpoints.groups import ServedResource
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kinds.deletion import is_deleting
-from pilothouse.kube.core.persistentvolumes.strategy import PersistentVolumeStatusStrategy, PersistentVolumeStrategy
-from pilothouse.kube.core.persistentvolumes.warnings import BETA_STORAGE_CLASS
+from pilothouse.kube.core.persistentvolumes.sources import source_of
+from pilothouse.kube.core.persistentvolumes.validation import (
+    validate_affinity_unchanged,
+    validate_attributes_class_kept,
+    validate_source_unchanged,
+    validate_volume_spec,
+)
+from pilothouse.kube.core.pods.defaults.resources import round_up
+from pilothouse.kube.core.pods.defaults.volumes import default_volume
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import with_status
-from pilothouse.machinery.objects import Json, annotations_of, items, part, text
+from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation.selectors import has_invalid_values, warnings_for_term
+from pilothouse.machinery.field import Errors, forbidden, required, root
+from pilothouse.machinery.objects import Json, annotations_of, items, name_of, part, resource_version_of, text
+from pilothouse.machinery.times import now
+from pilothouse.machinery.validation.immutable import validate_immutable_field
+
+_WITH_MOUNT_OPTIONS = (
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "glusterfs",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "iscsi",
+    "cinder",
+    "cephfs",
+    "azureFile",
+    "vsphereVolume",
+    "azureDisk",
+    "photonPersistentDisk",
+)
+
+
+class PersistentVolumeStrategy(KubeStrategy):
+    namespaced = False
+    reset_fields = ("status",)
+
+    def default(self, obj: Json) -> None:
+        spec = obj["spec"]
+        obj["status"]["phase"] = text(obj, "status", "phase") or "Pending"
+        spec["persistentVolumeReclaimPolicy"] = text(spec, "persistentVolumeReclaimPolicy") or "Retain"
+        if spec.get("volumeMode") is None:
+            spec["volumeMode"] = "Filesystem"
+        round_up(spec.get("capacity"))
+        default_volume(source_of(spec))
+
+    def prepare_for_create(self, obj: Json) -> None:
+        obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": now()}
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        carry_over(obj, old, "status")
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self._validate_volume(obj, None)
+        yield from _validate_mount_options(obj)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self._validate_volume(obj, old)
+        yield from _validate_mount_options(obj)
+        yield from self._validate_volume(obj, old)
+        yield from validate_source_unchanged(obj["spec"], old["spec"])
+        modes = obj["spec"].get("volumeMode"), old["spec"].get("volumeMode")
+        yield from validate_immutable_field(*modes, root("volumeMode"))
+        if old["spec"].get("nodeAffinity") is not None and not enabled("MutablePVNodeAffinity"):
+            yield from validate_affinity_unchanged(obj["spec"].get("nodeAffinity"), old["spec"]["nodeAffinity"])
+        yield from validate_attributes_class_kept(obj["spec"], old["spec"])
+
+    def _validate_volume(self, obj: Json, old: Json | None) -> Errors:
+        yield from self.validate_metadata(obj)
+        stored = part(old, "spec", "nodeAffinity").get("required") if old else None
+        allow = has_invalid_values(stored)
+        yield from validate_volume_spec(obj["spec"], name_of(obj), root("spec"), allow_invalid_values=allow)
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        return warnings_for_volume(obj)
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        return warnings_for_volume(obj)
+
+
+class PersistentVolumeStatusStrategy(PersistentVolumeStrategy):
+    reset_fields = ("spec",)
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        carry_over(obj, old, "spec")
+        status, before = obj["status"], part(old, "status")
+        changed, moment = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
+        if text(status, "phase") != text(before, "phase"):
+            if changed is None or changed == moment:
+                status["lastPhaseTransitionTime"] = now()
+        elif changed is None and moment is not None:
+            status["lastPhaseTransitionTime"] = moment
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        if not resource_version_of(obj):
+            yield required(root("resourceVersion"))
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        return ()
+
+
+def _validate_mount_options(obj: Json) -> Errors:
+    if MOUNT_OPTIONS in annotations_of(obj) and not any(obj["spec"].get(name) for name in _WITH_MOUNT_OPTIONS):
+        path = root("metadata", "annotations", MOUNT_OPTIONS)
+        yield forbidden(path, "may not specify mount options for this volume type")
+
+
+BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
+BETA_STORAGE_CLASS_DEPRECATED = 'deprecated since v1.8; use "storageClassName" attribute instead'
+MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options"
+
+_DEPRECATED_ANNOTATIONS = {
+    BETA_STORAGE_CLASS: BETA_STORAGE_CLASS_DEPRECATED,
+    MOUNT_OPTIONS: 'deprecated since v1.31; use "mountOptions" attribute instead',
+}
+_DEPRECATED_SOURCES = {
+    "cephfs": "cephfs: deprecated in v1.28, non-functional in v1.31+",
+    "photonPersistentDisk": "photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+",
+    "scaleIO": "scaleIO: deprecated in v1.16, non-functional in v1.22+",
+    "storageos": "storageOS: deprecated in v1.22, non-functional in v1.25+",
+    "glusterfs": "glusterfs: deprecated in v1.25, non-functional in v1.26+",
+    "rbd": "rbd: deprecated in v1.28, non-functional in v1.31+",
+}
+
+
+def warnings_for_volume(obj: Json) -> Iterable[str]:
+    spec = obj["spec"]
+    for name, message in _DEPRECATED_ANNOTATIONS.items():
+        if name in annotations_of(obj):
+            yield f"metadata.annotations[{name}]: {message}"
+    if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        yield (
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. "
+            "Instead, the recommended approach is to use dynamic provisioning."
+        )
+    path = root("spec", "nodeAffinity", "required", "nodeSelectorTerms")
+    for position, term in enumerate(part(spec, "nodeAffinity", "required").get("nodeSelectorTerms") or ()):
+        yield from warnings_for_term(term, path.index(position))
+    for name, message in _DEPRECATED_SOURCES.items():
+        if spec.get(name) is not None:
+            yield f"spec.{message}"
+
 
 _SPEC = "io.k8s.api.core.v1.PersistentVolumeSpec"
 _STATUS = "io.k8s.api.core.v1.PersistentVolumeStatus"

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-from pilothouse.kube.core.pods.validation import network_volumes, provider_volumes
-from pilothouse.kube.core.pods.validation.volume_sources import validate_host_path
-from pilothouse.kube.core.pods.validation.volumes import NO_VOLUME_TYPE, TOO_MANY_VOLUME_TYPES
+from pilothouse.kube.core.pods.validation import network_volumes
+from pilothouse.kube.core.pods.validation.volumes import NO_VOLUME_TYPE, TOO_MANY_VOLUME_TYPES, validate_host_path
 from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow, no_backsteps, non_empty
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required
@@ -77,7 +76,7 @@ def _cinder(source: Json, path: Path) -> Errors:
 
 
 def _storage_os(source: Json, path: Path) -> Errors:
-    yield from provider_volumes.validate_storage_os(source, path)
+    yield from network_volumes.validate_storage_os(source, path)
     secret = source.get("secretRef")
     if secret is not None:
         yield from non_empty(secret.get("namespace"), path.child("secretRef", "namespace"))
@@ -97,7 +96,7 @@ def _local(source: Json, path: Path) -> Errors:
 
 
 def _csi(source: Json, path: Path) -> Errors:
-    yield from provider_volumes.validate_csi_driver_name(source.get("driver") or "", path.child("driver"))
+    yield from network_volumes.validate_csi_driver_name(source.get("driver") or "", path.child("driver"))
     yield from non_empty(source.get("volumeHandle"), path.child("volumeHandle"))
     for name in _CSI_SECRETS:
         if source.get(name) is not None:
@@ -114,10 +113,10 @@ def _validate_csi_secret(secret: Json, path: Path) -> Errors:
 
 SOURCES: dict[str, PersistentVolumeSourceRule] = {
     "hostPath": PersistentVolumeSourceRule(validate_host_path),
-    "gcePersistentDisk": PersistentVolumeSourceRule(provider_volumes.validate_gce_disk, shown_as="persistentDisk"),
-    "awsElasticBlockStore": PersistentVolumeSourceRule(provider_volumes.validate_aws_disk),
+    "gcePersistentDisk": PersistentVolumeSourceRule(network_volumes.validate_gce_disk, shown_as="persistentDisk"),
+    "awsElasticBlockStore": PersistentVolumeSourceRule(network_volumes.validate_aws_disk),
     "glusterfs": PersistentVolumeSourceRule(_glusterfs),
-    "flocker": PersistentVolumeSourceRule(provider_volumes.validate_flocker),
+    "flocker": PersistentVolumeSourceRule(network_volumes.validate_flocker),
     "nfs": PersistentVolumeSourceRule(network_volumes.validate_nfs),
     "rbd": PersistentVolumeSourceRule(_required("monitors", "image")),
     "quobyte": PersistentVolumeSourceRule(network_volumes.validate_quobyte),
@@ -125,12 +124,12 @@ SOURCES: dict[str, PersistentVolumeSourceRule] = {
     "iscsi": PersistentVolumeSourceRule(_iscsi),
     "cinder": PersistentVolumeSourceRule(_cinder),
     "fc": PersistentVolumeSourceRule(network_volumes.validate_fibre_channel),
-    "flexVolume": PersistentVolumeSourceRule(provider_volumes.validate_flex_volume, beside_others=True),
+    "flexVolume": PersistentVolumeSourceRule(network_volumes.validate_flex_volume, beside_others=True),
     "azureFile": PersistentVolumeSourceRule(_azure_file),
     "vsphereVolume": PersistentVolumeSourceRule(_required("volumePath")),
     "photonPersistentDisk": PersistentVolumeSourceRule(_required("pdID")),
     "portworxVolume": PersistentVolumeSourceRule(_required("volumeID")),
-    "azureDisk": PersistentVolumeSourceRule(provider_volumes.validate_azure_disk),
+    "azureDisk": PersistentVolumeSourceRule(network_volumes.validate_azure_disk),
     "scaleIO": PersistentVolumeSourceRule(_required("gateway", "system", "volumeName")),
     "local": PersistentVolumeSourceRule(_local),
     "storageos": PersistentVolumeSourceRule(_storage_os),

@@ -9,7 +9,7 @@ from copy import deepcopy
 from pilothouse.kube.core.persistentvolumes.sources import source_of, validate_sources
 from pilothouse.kube.core.pods.internal_form import difference, internal_form
 from pilothouse.kube.validation.fields import dns_subdomain, one_of, positive_quantity
-from pilothouse.kube.validation.node_selectors import BETA_TO_GA, validate_node_selector
+from pilothouse.kube.validation.selectors import BETA_TO_GA, validate_node_selector
 from pilothouse.kube.validation.volume_claims import VOLUME_MODES, validate_access_modes
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required, root
 from pilothouse.machinery.objects import Json, items, part, text

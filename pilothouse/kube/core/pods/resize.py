@@ -8,9 +8,9 @@ from copy import deepcopy
 from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.kinds.pods import is_sidecar
-from pilothouse.kube.core.pods.ephemeral import is_static
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.qos import compute_qos_class, qos_class
+from pilothouse.kube.core.pods.update import is_static
 from pilothouse.kube.core.pods.validation.claims import NO_FIELD
 from pilothouse.kube.core.pods.validation.options_from_stored import options_for_pod
 from pilothouse.kube.core.pods.validation.pod import validate_pod

@@ -11,12 +11,16 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.kube.core.nodes.resource import NODES
 from pilothouse.kube.core.pods.binding import BINDING, BindingStorage, LegacyBindingStorage
-from pilothouse.kube.core.pods.connect.kubelet import Kubelets
-from pilothouse.kube.core.pods.connect.kubelet_config import KubeletConfig
+from pilothouse.kube.core.pods.connect.kubelet import KubeletConfig, Kubelets
 from pilothouse.kube.core.pods.connect.locations import PodLocations
 from pilothouse.kube.core.pods.connect.logs import LogStorage
-from pilothouse.kube.core.pods.connect.node_proxy import NODE_PROXY_OPTIONS, NodeProxy
-from pilothouse.kube.core.pods.connect.storages import PortForwardStorage, ProxyStorage, StreamStorage
+from pilothouse.kube.core.pods.connect.storages import (
+    NODE_PROXY_OPTIONS,
+    NodeProxy,
+    PortForwardStorage,
+    ProxyStorage,
+    StreamStorage,
+)
 from pilothouse.kube.core.pods.disruption_budgets import StoredBudgets
 from pilothouse.kube.core.pods.eviction import EVICTION, EvictionDecoder, EvictionStorage
 from pilothouse.kube.core.pods.resource import PODS, convert_field

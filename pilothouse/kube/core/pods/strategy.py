@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from pilothouse.apiserver.registry.carry_over import begin_generation, carry_over, reset_object_meta_for_status
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kinds.pods import has_ended, set_pod_condition
-from pilothouse.kube.core.pods.apparmor import apparmor_warnings, fill_in_apparmor_fields
 from pilothouse.kube.core.pods.defaults.pod import default_pod
 from pilothouse.kube.core.pods.disabled_fields import drop_disabled_fields, drop_disabled_status_fields
-from pilothouse.kube.core.pods.ephemeral import (
-    is_static,
-    static_pod_error,
-    validate_ephemeral_containers_update,
-)
 from pilothouse.kube.core.pods.equality import same_spec
-from pilothouse.kube.core.pods.label_keys import select_own_label_values
 from pilothouse.kube.core.pods.qos import compute_qos_class
 from pilothouse.kube.core.pods.resize import keep_all_but_resources, not_resizable, validate_resize
 from pilothouse.kube.core.pods.status import validate_status_update
-from pilothouse.kube.core.pods.update import validate_pod_update
+from pilothouse.kube.core.pods.update import (
+    is_static,
+    static_pod_error,
+    validate_ephemeral_containers_update,
+    validate_pod_update,
+)
 from pilothouse.kube.core.pods.validation.pod import validate_new_pod
+from pilothouse.kube.core.pods.validation.profiles import apparmor_warnings, fill_in_apparmor_fields
+from pilothouse.kube.core.pods.validation.scheduling import PREFERRED, REQUIRED
 from pilothouse.kube.core.pods.warnings.pod import pod_warnings, status_warnings
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.objects import Json, labels_of, metadata
 
 
 class PodStrategy(KubeStrategy):
@@ -153,3 +154,32 @@ def _keep_observed_generations(status: Json, stored: Json) -> None:
         generation = before.pop(0) if before else 0
         if not condition.get("observedGeneration") and generation:
             condition["observedGeneration"] = generation
+
+
+def select_own_label_values(pod: Json) -> None:
+    labels, spec = labels_of(pod), pod.get("spec") or {}
+    for term in _affinity_terms(spec.get("affinity") or {}):
+        _add(term, term.get("matchLabelKeys"), "In", labels)
+        _add(term, term.get("mismatchLabelKeys"), "NotIn", labels)
+    if not enabled("MatchLabelKeysInPodTopologySpreadSelectorMerge"):
+        return
+    for constraint in spec.get("topologySpreadConstraints") or ():
+        _add(constraint, constraint.get("matchLabelKeys"), "In", labels)
+
+
+def _affinity_terms(affinity: Json) -> Iterator[Json]:
+    for kind in ("podAffinity", "podAntiAffinity"):
+        pods = affinity.get(kind) or {}
+        yield from (weighted["podAffinityTerm"] for weighted in pods.get(PREFERRED) or ())
+        yield from pods.get(REQUIRED) or ()
+
+
+def _add(term: Json, keys: Iterable[str] | None, operator: str, labels: Mapping[str, str]) -> None:
+    selector = term.get("labelSelector")
+    # Without a selector nothing is selected, whatever the keys.
+    if selector is None:
+        return
+    for key in keys or ():
+        if key in labels:
+            expression = {"key": key, "operator": operator, "values": [labels[key]]}
+            selector.setdefault("matchExpressions", []).append(expression)

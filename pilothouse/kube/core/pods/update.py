@@ -8,21 +8,25 @@ from typing import Any
 
 from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.kube.core.pods.equality import same_spec
-from pilothouse.kube.core.pods.gated_pods import munge_gated, validate_gated_changes
-from pilothouse.kube.core.pods.internal_form import difference, internal_pod_spec
-from pilothouse.kube.core.pods.validation.annotations import (
-    validate_pod_annotation_updates,
-    validate_pod_annotations,
-)
+from pilothouse.kube.core.pods.internal_form import difference, internal_form, internal_pod_spec
+from pilothouse.kube.core.pods.validation.claims import NO_FIELD
 from pilothouse.kube.core.pods.validation.container import validate_image_whitespace
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
 from pilothouse.kube.core.pods.validation.options_from_stored import options_for_pod
-from pilothouse.kube.core.pods.validation.pod import validate_pod
+from pilothouse.kube.core.pods.validation.pod import (
+    validate_pod,
+    validate_pod_annotation_updates,
+    validate_pod_annotations,
+)
+from pilothouse.kube.core.pods.validation.scheduling import REQUIRED
 from pilothouse.kube.core.pods.validation.spec import MAX_INT32
+from pilothouse.kube.mirror_pods import is_mirror_pod
 from pilothouse.kube.validation.fields import non_empty
 from pilothouse.kube.validation.tolerations import validate_tolerations
 from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid, root
+from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, annotations_of
+from pilothouse.machinery.validation.immutable import semantically_equal
 from pilothouse.machinery.validation.pattern_format import inclusive_range_error
 
 _SPEC = root("spec")
@@ -127,3 +131,88 @@ def _with_stored(spec: Json, stored: Json) -> Json:
     if before is not None and before < 0 and spec.get("terminationGracePeriodSeconds") == 1:
         spec["terminationGracePeriodSeconds"] = before
     return spec
+
+
+def validate_gated_changes(spec: Json, stored: Json, path: Path) -> Errors:
+    """Node selectors may be added, and requirements to the terms of a required node affinity."""
+    selector, before = spec.get("nodeSelector") or {}, stored.get("nodeSelector") or {}
+    if any(selector.get(key) != value for key, value in before.items()):
+        why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        yield invalid(path.child("nodeSelector"), spec.get("nodeSelector"), why)
+    affinity, stored_affinity = _node_affinity(spec), _node_affinity(stored)
+    if not semantically_equal(affinity, stored_affinity):
+        at = path.child("affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
+        yield from _validate_terms(_terms(affinity), _terms(stored_affinity), at)
+
+
+def munge_gated(spec: Json, stored: Json) -> None:
+    """Puts back what was allowed to change, so that the rest can be compared."""
+    carry_over(spec, stored, "nodeSelector")
+    before = _node_affinity(stored)
+    if semantically_equal(_node_affinity(spec), before):
+        return
+    affinity = {name: value for name, value in (spec.get("affinity") or {}).items() if name != "nodeAffinity"}
+    if before is not None:
+        affinity["nodeAffinity"] = before
+    if affinity or stored.get("affinity") is not None:
+        spec["affinity"] = affinity
+    else:
+        spec.pop("affinity", None)
+
+
+def _node_affinity(spec: Json) -> Json | None:
+    return (spec.get("affinity") or {}).get("nodeAffinity")
+
+
+def _terms(affinity: Json | None) -> Sequence[Json] | None:
+    return ((affinity or {}).get(REQUIRED) or {}).get("nodeSelectorTerms")
+
+
+def _validate_terms(terms: Sequence[Json] | None, stored: Sequence[Json] | None, path: Path) -> Errors:
+    if not stored:
+        return
+    if terms is None or len(terms) != len(stored):
+        printed = None if terms is None else [internal_form("NodeSelectorTerm", term) for term in terms]
+        yield invalid(path, printed, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")
+        return
+    for position, (term, before) in enumerate(zip(terms, stored, strict=True)):
+        if not _only_adds(term, before):
+            shown = internal_form("NodeSelectorTerm", term)
+            yield invalid(path.index(position), shown, "only additions are allowed (no mutations or deletions)")
+
+
+def _only_adds(term: Json, stored: Json) -> bool:
+    before = {name: stored.get(name) or [] for name in ("matchExpressions", "matchFields")}
+    after = {name: term.get(name) or [] for name in before}
+    # A term without requirements matches nothing, and one with some would match more.
+    if not any(before.values()):
+        return not any(after.values())
+    return all(semantically_equal(after[name][: len(kept)], kept) for name, kept in before.items())
+
+
+_PATH = root("spec", "ephemeralContainers")
+
+
+def is_static(pod: Json) -> bool:
+    return is_mirror_pod(pod)
+
+
+def validate_ephemeral_containers_update(pod: Json, old: Json) -> Errors:
+    """Validate all but the metadata. A static pod is refused for that alone: see `static_pod_error`."""
+    options = options_for_pod(old)
+    yield from validate_pod(pod, options)
+    yield from validate_annotation_updates(pod, old, options)
+    present = {container.get("name"): container for container in pod["spec"].get("ephemeralContainers") or ()}
+    for container in old["spec"].get("ephemeralContainers") or ():
+        name = container.get("name") or ""
+        if name not in present:
+            yield forbidden(_PATH, f"existing ephemeral containers {quote(name)} may not be removed\n")
+        elif not same_spec(container, present[name]):
+            changes = difference(
+                internal_form("EphemeralContainer", container), internal_form("EphemeralContainer", present[name])
+            )
+            yield forbidden(_PATH, f"existing ephemeral containers {quote(name)} may not be changed\n{changes}")
+
+
+def static_pod_error() -> Errors:
+    yield forbidden(NO_FIELD, "static pods do not support ephemeral containers")

@@ -7,16 +7,24 @@ can reach by writing Endpoints.
 from __future__ import annotations
 
 import random
+import ssl
 from collections.abc import Iterator
+from functools import cache
 
+from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.outbound.targets import Target
+from pilothouse.apiserver.outbound.tls import unverified_context
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.kube.core.pods.connect.addresses import as_read
+from pilothouse.kube.core.pods.connect.kubelet import Kubelets
+from pilothouse.kube.core.pods.connect.locations import as_read
+from pilothouse.kube.core.pods.connect.storages import PROXIED_METHODS, proxied
 from pilothouse.kube.core.services.traits import ports_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, NotFound
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.scheme_name_port import SchemeNamePort, split_scheme_name_port
 from pilothouse.machinery.server_errors import ServiceUnavailable
@@ -103,3 +111,26 @@ def no_endpoints(service: str) -> str:
 
 async def _get(registry: RegistryStore, ctx: RequestContext, name: str) -> Json:
     return (await registry.get(ctx, name, GetOptions())).parse()
+
+
+PROXY_OPTIONS = GroupVersionKind("", "v1", "ServiceProxyOptions")
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceProxy:
+    locations: ServiceLocations
+    kubelets: Kubelets
+    methods: frozenset[str] = PROXIED_METHODS
+
+    async def connect(self, ctx: RequestContext, name: str, request: Request) -> Response:
+        location = await self.locations.locate(ctx, name)
+        if (simulated := await self.kubelets.simulated_pod(location.pod, location.port)) is not None:
+            return await proxied(request, simulated)
+        tls = _unverified() if location.scheme == "https" else None
+        return await proxied(request, Target(location.host, location.port, "", tls=tls))
+
+
+@cache
+def _unverified() -> ssl.SSLContext:
+    """Return a TLS context that checks no certificates: nobody vouches for those of pods."""
+    return unverified_context()

@@ -2,18 +2,135 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.storage.object import Fields
-from pilothouse.kube.core.services.strategy import ServiceStrategy
+from pilothouse.kube.core.services.inference import default_on_read, drop_type_dependent_fields
 from pilothouse.kube.core.services.traits import (
+    CLUSTER_IP,
+    EXTERNAL_NAME,
+    LOAD_BALANCER,
+    NODE_PORT,
     cluster_ips_of,
+    is_externally_accessible,
     ports_of,
     type_of,
 )
-from pilothouse.kube.core.services.validation.load_balancers import ingress_points
+from pilothouse.kube.core.services.validation.load_balancers import (
+    ingress_points,
+    validate_load_balancer_class,
+    validate_load_balancer_status,
+)
+from pilothouse.kube.core.services.validation.service import validate_service
+from pilothouse.kube.core.services.validation.updates import (
+    validate_cluster_ips_update,
+    validate_health_check_update,
+    validate_ip_families_update,
+)
+from pilothouse.kube.core.services.warnings import service_warnings
+from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation.addresses import IPV4, warnings_for_ip
+from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors.labels import format_labels
+from pilothouse.machinery.validation.object_names import name_is_dns1035_label, name_is_dns_label
+
+AFFINITY_SECONDS = 10800
+"""How long a client sticks to its endpoint by default: three hours."""
+
+
+class ServiceStrategy(KubeStrategy):
+    allow_create_on_update = True
+    reset_fields = ("status",)
+
+    def name_rule(self, name: str, prefix: bool) -> list[str]:
+        relaxed = enabled("RelaxedServiceNameValidation")
+        return name_is_dns_label(name, prefix) if relaxed else name_is_dns1035_label(name, prefix)
+
+    def default(self, obj: Json) -> None:
+        default_service(obj)
+
+    def complete_stored(self, obj: Json) -> None:
+        self.default(obj)
+        default_on_read(obj, IPV4)
+
+    def prepare_for_create(self, obj: Json) -> None:
+        obj["status"] = {"loadBalancer": {}}
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        obj["status"] = dict(old.get("status") or {})
+        drop_type_dependent_fields(obj, old)
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from validate_service(obj, None)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from validate_cluster_ips_update(obj, old)
+        yield from validate_ip_families_update(obj, old)
+        yield from validate_load_balancer_class(obj, old)
+        yield from validate_health_check_update(obj, old)
+        yield from validate_service(obj, old)
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        return service_warnings(obj)
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        return service_warnings(obj)
+
+    def canonicalize(self, obj: Json) -> None:
+        """An ExternalName service has no traffic policy; one that a change of type left behind is not shown."""
+        if type_of(obj) == EXTERNAL_NAME:
+            obj["spec"].pop("internalTrafficPolicy", None)
+
+
+class ServiceStatusStrategy(ServiceStrategy):
+    reset_fields = ("spec",)
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        carry_over(obj, old, "spec")
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from validate_load_balancer_status(obj, old)
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        for position, point in enumerate(ingress_points(obj)):
+            if point.get("ip"):
+                path = root("status", "loadBalancer", "ingress").index(position)
+                yield from warnings_for_ip(point["ip"], path)
+
+
+def default_service(service: Json) -> None:
+    spec = service["spec"]
+    affinity = spec["sessionAffinity"] = spec.get("sessionAffinity") or "None"
+    if affinity == "None":
+        spec.pop("sessionAffinityConfig", None)
+    elif affinity == "ClientIP":
+        client = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
+        if client.get("timeoutSeconds") is None:
+            spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": AFFINITY_SECONDS}}
+    spec["type"] = spec.get("type") or CLUSTER_IP
+    for port in ports_of(service):
+        port["protocol"] = port.get("protocol") or "TCP"
+        if not port.get("targetPort"):
+            port["targetPort"] = port.get("port") or 0
+    if is_externally_accessible(service) and not spec.get("externalTrafficPolicy"):
+        spec["externalTrafficPolicy"] = "Cluster"
+    if spec.get("internalTrafficPolicy") is None and type_of(service) in (CLUSTER_IP, NODE_PORT, LOAD_BALANCER):
+        spec["internalTrafficPolicy"] = "Cluster"
+    if type_of(service) == LOAD_BALANCER:
+        if service["spec"].get("allocateLoadBalancerNodePorts") is None:
+            service["spec"]["allocateLoadBalancerNodePorts"] = True
+        for point in ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ():
+            if point.get("ip") and point.get("ipMode") is None:
+                point["ipMode"] = "VIP"
+
 
 _SPEC = "io.k8s.api.core.v1.ServiceSpec"
 

@@ -9,21 +9,16 @@ from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.server.hooks import PostStartHook
 from pilothouse.kube.core.endpoints import ENDPOINTS
 from pilothouse.kube.core.nodes.resource import NODES
-from pilothouse.kube.core.pods.connect.kubelet import Kubelets
-from pilothouse.kube.core.pods.connect.kubelet_config import KubeletConfig
+from pilothouse.kube.core.pods.connect.kubelet import KubeletConfig, Kubelets
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.core.services.allocation.hooks import AllocationHooks, ReleaseHooks
 from pilothouse.kube.core.services.allocation.ip_families import ClusterFamilies
-from pilothouse.kube.core.services.ipallocator.allocator import ServiceIPAllocator
-from pilothouse.kube.core.services.locations import ServiceLocations
+from pilothouse.kube.core.services.ipallocator import ServiceIPAllocator
+from pilothouse.kube.core.services.locations import ServiceLocations, ServiceProxy
 from pilothouse.kube.core.services.network import ServiceNetwork
-from pilothouse.kube.core.services.portallocator.allocator import PortAllocator
-from pilothouse.kube.core.services.proxy import ServiceProxy
-from pilothouse.kube.core.services.repair.cluster_ips import ClusterIPRepair
-from pilothouse.kube.core.services.repair.controller import ServiceRepair
-from pilothouse.kube.core.services.repair.node_ports import NodePortRepair
-from pilothouse.kube.core.services.resource import SERVICES
-from pilothouse.kube.core.services.strategy import ServiceStatusStrategy
+from pilothouse.kube.core.services.portallocator import PortAllocator
+from pilothouse.kube.core.services.repair import ClusterIPRepair, NodePortRepair, ServiceRepair
+from pilothouse.kube.core.services.resource import SERVICES, ServiceStatusStrategy
 from pilothouse.kube.networking.default_service_cidr import DefaultServiceCIDR
 from pilothouse.kube.networking.ip_addresses import IP_ADDRESSES
 from pilothouse.kube.networking.service_cidrs import SERVICE_CIDRS

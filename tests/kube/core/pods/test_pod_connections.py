@@ -25,7 +25,7 @@ from pilothouse.apiserver.serving.insecure import insecure_endpoint
 from pilothouse.apiserver.serving.server import Server
 from pilothouse.controlplane.certificates.ensure import ensure_certificates
 from pilothouse.controlplane.certificates.paths import CertificatePaths
-from pilothouse.kube.core.pods.connect.kubelet_config import KubeletConfig
+from pilothouse.kube.core.pods.connect.kubelet import KubeletConfig
 from pilothouse.kube.core.pods.connect.storages import ensure_may_create
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.objects import Json

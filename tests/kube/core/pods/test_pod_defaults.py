@@ -8,7 +8,7 @@ import pytest
 from rules import decoded
 from sample_pods import container, pod, with_volume
 
-from pilothouse.kube.core.pods.defaults.images import image_tag
+from pilothouse.kube.core.pods.defaults.containers import image_tag
 from pilothouse.kube.core.pods.defaults.pod import default_pod_template
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.machinery.objects import Json

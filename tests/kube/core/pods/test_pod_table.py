@@ -9,7 +9,7 @@ import pytest
 from sample_pods import container, pod, stored
 
 from pilothouse.apiserver.registry.table import table_row
-from pilothouse.kube.core.pods.columns import COLUMNS
+from pilothouse.kube.core.pods.resource import COLUMNS
 from pilothouse.machinery.objects import Json
 
 RUNNING = {"name": "c", "ready": True, "restartCount": 0, "state": {"running": {}}}

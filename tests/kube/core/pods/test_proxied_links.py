@@ -14,8 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pilothouse.kube.core.pods.connect.html_links import LinkRewriter
-from pilothouse.kube.core.pods.connect.links import Links
+from pilothouse.kube.core.pods.connect.html_links import LinkRewriter, Links
 from pilothouse.kube.core.pods.connect.pages import LARGEST_COMPRESSED, LARGEST_PAGE, rewritten_page
 
 LINKS = Links("/api/v1/namespaces/d/pods/p/proxy", frozenset({"10.0.0.1:80", "localhost:8001"}))

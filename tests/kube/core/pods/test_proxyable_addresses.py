@@ -16,7 +16,7 @@ from sample_pods import container, pod
 from tls_backends import own_address
 from whole_server import whole_server
 
-from pilothouse.kube.core.pods.connect.addresses import proxyable_address
+from pilothouse.kube.core.pods.connect.locations import proxyable_address
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.testing import API
 

@@ -13,16 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
-from pilothouse.kube.core.services.portallocator.allocator import PortAllocator
-from pilothouse.kube.core.services.portallocator.errors import (
+from pilothouse.kube.core.services.port_set import (
     NotInitialized,
     PortAlreadyAllocated,
     PortNotInRange,
     PortRangeFull,
+    PortSet,
     RangeMismatch,
 )
-from pilothouse.kube.core.services.portallocator.operation import PortOperation
-from pilothouse.kube.core.services.portallocator.port_set import PortSet
+from pilothouse.kube.core.services.portallocator import PortAllocator, PortOperation
 
 PORTS = range(30000, 30064)
 

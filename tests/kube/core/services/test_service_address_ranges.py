@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.kube.core.services.ipallocator.address_range import AddressRange
+from pilothouse.kube.core.services.ipallocator import AddressRange
 
 
 def of(cidr: str) -> AddressRange:

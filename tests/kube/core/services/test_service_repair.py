@@ -10,11 +10,10 @@ import pytest
 from services import Cluster, service_cluster
 
 from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.kube.core.services.ipallocator.allocator import new_ip_address
+from pilothouse.kube.core.services.ipallocator import new_ip_address
 from pilothouse.kube.core.services.network import ServiceNetwork
-from pilothouse.kube.core.services.portallocator.port_set import PortSet
-from pilothouse.kube.core.services.repair.cluster_ips import ClusterIPRepair
-from pilothouse.kube.core.services.repair.node_ports import ROUNDS_BEFORE_CLEANUP, NodePortRepair, used_ports
+from pilothouse.kube.core.services.port_set import PortSet
+from pilothouse.kube.core.services.repair import ROUNDS_BEFORE_CLEANUP, ClusterIPRepair, NodePortRepair, used_ports
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import system_clock
 

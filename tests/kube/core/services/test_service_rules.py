@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from rules import decoded, refusals, update_refusals
 
-from pilothouse.kube.core.services.resource import SERVICES
-from pilothouse.kube.core.services.strategy import ServiceStatusStrategy
+from pilothouse.kube.core.services.resource import SERVICES, ServiceStatusStrategy
 from pilothouse.machinery.objects import Json
 
 PORT: Json = {"port": 80}

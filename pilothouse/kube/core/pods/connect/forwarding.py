@@ -14,7 +14,7 @@ from pilothouse.apiserver.outbound.request import OutboundRequest, header, send
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.headers import CORS, HOP_BY_HOP, forwarded_for
 from pilothouse.apiserver.streams import UntilEnd, close_stream, whole_or_stream
-from pilothouse.kube.core.pods.connect.links import Links
+from pilothouse.kube.core.pods.connect.html_links import Links
 from pilothouse.kube.core.pods.connect.pages import rewritten_page
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest

@@ -15,8 +15,7 @@ from typing import Final
 from pilothouse.apiserver.http import Stream
 from pilothouse.apiserver.offload import offload, offload_by_size
 from pilothouse.apiserver.streams import close_stream
-from pilothouse.kube.core.pods.connect.html_links import LinkRewriter
-from pilothouse.kube.core.pods.connect.links import Links
+from pilothouse.kube.core.pods.connect.html_links import LinkRewriter, Links
 
 LARGEST_COMPRESSED: Final = 1024 * 1024
 LARGEST_PAGE: Final = 4 * 1024 * 1024

@@ -14,10 +14,14 @@ from pilothouse.apiserver.proxy.upgrades import forward_upgrade
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.serving.upgrade import is_upgrade
-from pilothouse.kube.core.pods.connect.locations import PodLocations, StreamLocation
+from pilothouse.kube.core.pods.connect.kubelet import Kubelets
+from pilothouse.kube.core.pods.connect.locations import PodLocations, StreamLocation, port_number, proxyable_address_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Forbidden
+from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.integers import parse_int64
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.scheme_name_port import split_scheme_name_port
 
 PROXIED_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 
@@ -144,3 +148,28 @@ def _wanted_ports(request: Request) -> list[int]:
             except ValueError as error:
                 raise BadRequest(str(error)) from None
     return found
+
+
+NODE_PROXY_OPTIONS = GroupVersionKind("", "v1", "NodeProxyOptions")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeProxy:
+    kubelets: Kubelets
+    methods: frozenset[str] = PROXIED_METHODS
+
+    async def connect(self, ctx: RequestContext, name: str, request: Request) -> Response:
+        asked = split_scheme_name_port(name)
+        if asked is None:
+            raise BadRequest(f"invalid node request {quote(name)}")
+        kubelet = await self.kubelets.locate(asked.name)
+        port = port_number(asked.port) if asked.port else kubelet.port
+        if kubelet.simulated_as and port == kubelet.port:
+            return await proxied(request, self.kubelets.target(kubelet, ""))
+        address = await proxyable_address_of(kubelet.host)
+        config = self.kubelets.config
+        if port == kubelet.port:
+            target = Target(kubelet.host, port, "", tls=config.tls, timeout=config.timeout, address=address)
+            return await proxied(request, target)
+        tls = config.unverified_tls if asked.scheme == "https" else None
+        return await proxied(request, Target(kubelet.host, port, "", tls=tls, address=address))

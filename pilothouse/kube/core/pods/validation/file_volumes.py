@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.core.pods.validation.field_references import (
+from pilothouse.kube.certificates.validation import LONGEST, LONGEST_OF_KUBERNETES, SHORTEST
+from pilothouse.kube.core.pods.validation.environment import (
     VOLUME_FIELDS,
     validate_field_reference,
     validate_resource_reference,
 )
-from pilothouse.kube.validation.fields import local_non_reserved_path, non_empty
-from pilothouse.machinery.field import Errors, Path, invalid, required
+from pilothouse.kube.validation.domains import (
+    cluster_trust_bundle_name_problems,
+    is_kubernetes_signer_name,
+    user_annotations,
+    validate_signer_name,
+)
+from pilothouse.kube.validation.fields import local_non_reserved_path, non_empty, one_of, validate_token_expiration
+from pilothouse.kube.validation.internal_structs import ANY, TEXT, struct
+from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.labels import validate_label_selector
 
 _MAX_MODE = 0o777
 _BAD_MODE = "must be a number between 0 and 0777 (octal), both inclusive"
@@ -62,3 +71,116 @@ def validate_downward_file(file: Json, path: Path) -> Errors:
     else:
         yield required(path, "one of fieldRef and resourceFieldRef is required")
     yield from validate_mode(file.get("mode"), path.child("mode"))
+
+
+def validate_projected(source: Json, path: Path, *, allow_any_token_path: bool = False) -> Errors:
+    yield from validate_mode(source.get("defaultMode"), path.child("defaultMode"))
+    taken: set[str] = set()
+    for position, projection in enumerate(source.get("sources") or ()):
+        at = path.child("sources").index(position)
+        for kind in ("secret", "configMap"):
+            if (keyed := projection.get(kind)) is not None:
+                yield from _validate_projected_keys(keyed, at.child(kind), path, taken)
+        if (downward := projection.get("downwardAPI")) is not None:
+            yield from _validate_downward(downward, at.child("downwardAPI"), path, taken)
+        if (token := projection.get("serviceAccountToken")) is not None:
+            yield from _validate_token(token, at.child("serviceAccountToken"), path, any_path=allow_any_token_path)
+        yield from _validate_certificates(projection, at, path, taken)
+        if len(projection) > 1:
+            yield forbidden(at, "may not specify more than 1 volume type per source")
+
+
+def _validate_projected_keys(source: Json, path: Path, volume: Path, taken: set[str]) -> Errors:
+    yield from non_empty(source.get("name"), path.child("name"))
+    for position, item in enumerate(source.get("items") or ()):
+        yield from validate_key_to_path(item, path.child("items").index(position))
+        yield from _claim(item.get("path"), source.get("name") or "", volume, taken)
+
+
+def _validate_downward(source: Json, path: Path, volume: Path, taken: set[str]) -> Errors:
+    for file in source.get("items") or ():
+        yield from validate_downward_file(file, path)
+        yield from _claim(file.get("path"), file.get("path") or "", volume, taken)
+
+
+def _validate_certificates(projection: Json, path: Path, volume: Path, taken: set[str]) -> Errors:
+    if (bundle := projection.get("clusterTrustBundle")) is not None:
+        yield from validate_trust_bundle_projection(bundle, path.child("clusterTrustBundle"))
+        yield from _claim(bundle.get("path"), bundle.get("path") or "", volume, taken)
+    if (certificate := projection.get("podCertificate")) is not None:
+        at = path.child("podCertificate")
+        yield from validate_pod_certificate_projection(certificate, at)
+        files = {name: certificate[name] for name in CERTIFICATE_PATHS if certificate.get(name)}
+        for name, file in files.items():
+            yield from local_non_reserved_path(file, at.child(name))
+            yield from _claim(file, file, volume, taken)
+        if not files:
+            yield required(at, "specify at least one of credentialBundlePath, keyPath, and certificateChainPath")
+
+
+def _claim(file: str | None, shown: str, volume: Path, taken: set[str]) -> Errors:
+    if not file:
+        return
+    if file in taken:
+        yield invalid(volume, shown, "conflicting duplicate paths")
+    taken.add(file)
+
+
+def _validate_token(token: Json, path: Path, volume: Path, *, any_path: bool) -> Errors:
+    life, file = token.get("expirationSeconds") or 0, token.get("path")
+    yield from validate_token_expiration(life, path.child("expirationSeconds"))
+    if not file:
+        yield required(volume.child("path"))
+    elif not any_path:
+        yield from local_non_reserved_path(file, volume.child("path"))
+
+
+CERTIFICATE_PATHS = ("credentialBundlePath", "keyPath", "certificateChainPath")
+
+_printed = struct(Name=ANY, SignerName=ANY, LabelSelector=ANY, Optional=ANY, Path=TEXT)
+_KEY_TYPES = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
+
+
+def validate_trust_bundle_projection(source: Json, path: Path) -> Errors:
+    name, signer = source.get("name"), source.get("signerName")
+    if name is not None and signer is not None:
+        yield invalid(path, _printed(source), "only one of name and signerName may be used")
+    elif name is not None:
+        yield from _validate_named(name, source.get("labelSelector"), path)
+    elif signer is not None:
+        if not signer:
+            yield required(path.child("signerName"), "must be a valid signer name")
+        yield from validate_signer_name(signer, path.child("signerName"))
+        yield from validate_label_selector(source.get("labelSelector"), path.child("labelSelector"))
+    else:
+        yield required(path, "either name or signerName must be specified")
+    if not source.get("path"):
+        yield required(path.child("path"))
+    yield from local_non_reserved_path(source.get("path") or "", path.child("path"))
+
+
+def _validate_named(name: str, selector: Json | None, path: Path) -> Errors:
+    if not name:
+        yield required(path.child("name"), "must be a valid object name")
+    signer = name.rpartition(":")[0].replace(":", "/")
+    for problem in cluster_trust_bundle_name_problems(signer, name, False):
+        yield invalid(path.child("name"), name, f"not a valid clustertrustbundlename: {problem}")
+    if selector is not None:
+        yield invalid(path.child("labelSelector"), selector, "labelSelector must be unset if name is specified")
+
+
+def validate_pod_certificate_projection(source: Json, path: Path) -> Errors:
+    """All but its paths, which no other source of the volume may have."""
+    signer = source.get("signerName") or ""
+    yield from validate_signer_name(signer, path.child("signerName"))
+    if (annotations := source.get("userAnnotations")) is not None:
+        yield from user_annotations(annotations, path.child("userAnnotations"))
+    yield from one_of(source.get("keyType") or "", path.child("keyType"), _KEY_TYPES)
+    seconds, where = source.get("maxExpirationSeconds"), path.child("maxExpirationSeconds")
+    if seconds is None:
+        return
+    if seconds < SHORTEST:
+        yield invalid(where, seconds, f"if provided, maxExpirationSeconds must be >= {SHORTEST}")
+    longest = LONGEST_OF_KUBERNETES if is_kubernetes_signer_name(signer) else LONGEST
+    if seconds > longest:
+        yield invalid(where, seconds, f"if provided, maxExpirationSeconds must be <= {longest}")

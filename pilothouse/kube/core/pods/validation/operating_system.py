@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from pilothouse.kinds.pods import containers_with_path
-from pilothouse.machinery.field import Errors, Path, forbidden, not_supported, required
+from pilothouse.kube.capabilities import CAPABILITIES
+from pilothouse.kube.validation.fields import dns_subdomain
+from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
 
 _SYSTEMS = ("linux", "windows")
@@ -65,3 +69,91 @@ def _validate_windows(spec: Json, path: Path) -> Errors:
         for name in _CONTAINER_FIELDS:
             if context.get(name) is not None:
                 yield forbidden(at.child("securityContext", name), NOT_ON_WINDOWS)
+
+
+_MAX_SPEC_KIB = 64
+_MAX_DOMAIN = 256
+_MAX_USER = 104
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_NET_BIOS = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}')
+_DNS_LABEL = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+_DNS_NAME = re.compile(rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*")
+_BAD_USER = re.compile(r'["/\\:;|=,+*?<>@\[\]]')
+_DOTS_AND_SPACES = re.compile("[. ]+")
+
+
+def validate_windows_options(options: Json, path: Path) -> Errors:
+    if (name := options.get("gmsaCredentialSpecName")) is not None:
+        yield from dns_subdomain(name, path.child("gmsaCredentialSpecName"))
+    if (spec := options.get("gmsaCredentialSpec")) is not None:
+        if not spec:
+            yield invalid(path.child("gmsaCredentialSpec"), spec, "gmsaCredentialSpec cannot be an empty string")
+        elif len(spec.encode()) > _MAX_SPEC_KIB * 1024:
+            why = f"gmsaCredentialSpec size must be under {_MAX_SPEC_KIB} KiB"
+            yield invalid(path.child("gmsaCredentialSpec"), spec, why)
+    if (user := options.get("runAsUserName")) is not None:
+        for problem in _user_problems(user):
+            yield invalid(path.child("runAsUserName"), user, problem)
+
+
+def _user_problems(name: str) -> list[str]:
+    if not name:
+        return ["runAsUserName cannot be an empty string"]
+    if _CONTROL.search(name):
+        return ["runAsUserName cannot contain control characters"]
+    if name.count("\\") > 1:
+        return ["runAsUserName cannot contain more than one backslash"]
+    domain, backslash, user = name.rpartition("\\")
+    return (_domain_problems(domain) if backslash else []) + _account_problems(user)
+
+
+def _domain_problems(domain: str) -> list[str]:
+    checks = {
+        f"runAsUserName's Domain length must be under {_MAX_DOMAIN} characters": len(domain.encode()) >= _MAX_DOMAIN,
+        "runAsUserName's Domain doesn't match the NetBios nor the DNS format": not (
+            _NET_BIOS.fullmatch(domain) or _DNS_NAME.fullmatch(domain)
+        ),
+    }
+    return [problem for problem, found in checks.items() if found]
+
+
+def _account_problems(user: str) -> list[str]:
+    too_long = f"runAsUserName's User length must not be longer than {_MAX_USER} characters"
+    checks = {
+        "runAsUserName's User cannot be empty": not user,
+        too_long: len(user.encode()) > _MAX_USER,
+        "runAsUserName's User cannot contain only periods or spaces": _DOTS_AND_SPACES.fullmatch(user) is not None,
+        "runAsUserName's User cannot contain the following characters: \"/\\:;|=,+*?<>@[]": bool(
+            _BAD_USER.search(user)
+        ),
+    }
+    return [problem for problem, found in checks.items() if found]
+
+
+def validate_host_processes(spec: Json, path: Path) -> Errors:
+    """Containers that run as processes of the host: all of a pod's or none, and only on the host's network."""
+    of_pod = _host_process(spec)
+    inherited = []
+    for at, container in containers_with_path(spec, path):
+        own = _host_process(container)
+        if of_pod is not None and own is not None and own != of_pod:
+            shown = "true" if of_pod else "false"
+            why = f"pod hostProcess value must be identical if both are specified, was {shown}"
+            yield invalid(at.child("securityContext", "windowsOptions", "hostProcess"), own, why)
+        inherited.append(of_pod if own is None else own)
+    if not any(inherited):
+        return
+    if not all(inherited):
+        why = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
+        yield invalid(path, "", why)
+    if not spec.get("hostNetwork"):
+        why = "hostNetwork must be true if pod contains any hostProcess containers"
+        yield invalid(path.child("hostNetwork"), False, why)
+    if not CAPABILITIES.allow_privileged:
+        yield forbidden(path, "hostProcess containers are disallowed by cluster policy")
+
+
+def _host_process(part: Json) -> bool | None:
+    value = ((part.get("securityContext") or {}).get("windowsOptions") or {}).get("hostProcess")
+    return None if value is None else bool(value)

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 from pilothouse.kinds.pods import all_containers, is_sidecar
 from pilothouse.kube.core.pods.container_statuses import all_could_restart
-from pilothouse.kube.core.pods.validation.affinity import (
+from pilothouse.kube.core.pods.validation.container_resources import is_divisible
+from pilothouse.kube.core.pods.validation.options import PodValidationOptions, new_template_options
+from pilothouse.kube.core.pods.validation.pod import has_valid_deletion_cost
+from pilothouse.kube.core.pods.validation.scheduling import (
     PREFERRED,
     REQUIRED,
     validate_label_keys,
     validate_term_selectors,
 )
-from pilothouse.kube.core.pods.validation.annotations import has_valid_deletion_cost
-from pilothouse.kube.core.pods.validation.container_resources import is_divisible
-from pilothouse.kube.core.pods.validation.options import PodValidationOptions, new_template_options
 from pilothouse.kube.core.pods.validation.security_context import host_sysctl_problem
 from pilothouse.kube.validation.fields import local_non_reserved_path
-from pilothouse.kube.validation.node_selectors import has_invalid_values
 from pilothouse.kube.validation.resource_names import is_huge_page
+from pilothouse.kube.validation.selectors import has_invalid_values
 from pilothouse.machinery.field import Path
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.validation.labels import validate_label_selector

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from pilothouse.kube.core.pods.validation.annotations import validate_pod_annotations
 from pilothouse.kube.core.pods.validation.container import validate_image_whitespace
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions, new_pod_options, new_template_options
-from pilothouse.kube.core.pods.validation.profiles import validate_profiles_agree
+from pilothouse.kube.core.pods.validation.profiles import (
+    APPARMOR_PREFIX,
+    validate_apparmor_annotations,
+    validate_profiles_agree,
+    validate_seccomp_annotations,
+)
 from pilothouse.kube.core.pods.validation.spec import validate_pod_spec
-from pilothouse.machinery.field import Errors, Path, forbidden, located
+from pilothouse.kube.mirror_pods import MIRROR_POD
+from pilothouse.kube.validation.tolerations import validate_tolerations
+from pilothouse.machinery.codec.json import JsonError, parse
+from pilothouse.machinery.field import Errors, Path, forbidden, invalid, located
+from pilothouse.machinery.govalue import json_type
 from pilothouse.machinery.objects import Json, annotations_of, labels_of
 from pilothouse.machinery.validation.labels import validate_labels
 from pilothouse.machinery.validation.object_meta import validate_annotations
@@ -69,3 +79,69 @@ def _validate_no_tokens(volumes: Sequence[Json], path: Path) -> Errors:
             if source.get("serviceAccountToken") is not None:
                 at = path.index(position).child("projected", "sources").index(index).child("serviceAccountToken")
                 yield forbidden(at, "must not be specified when serviceAccountName is not set")
+
+
+TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+
+_INTEGER = re.compile("-[0-9]+|0|[1-9][0-9]*")
+_TOLERATION_FIELDS = ("key", "operator", "value", "effect", "tolerationSeconds")
+
+
+def validate_pod_annotations(
+    annotations: Mapping[str, str], spec: Json, path: Path, options: PodValidationOptions
+) -> Errors:
+    if not annotations:
+        return
+    if MIRROR_POD in annotations and not spec.get("nodeName"):
+        why = "must set spec.nodeName if mirror pod annotation is set"
+        yield invalid(path.key(MIRROR_POD), annotations[MIRROR_POD], why)
+    if annotations.get(TOLERATIONS):
+        yield from _validate_tolerations(annotations[TOLERATIONS], path, options)
+    if not options.allow_invalid_deletion_cost and not has_valid_deletion_cost(annotations):
+        yield invalid(path.key(DELETION_COST), annotations[DELETION_COST], "must be a 32bit integer")
+    yield from validate_seccomp_annotations(annotations, path)
+    yield from validate_apparmor_annotations(annotations, spec, path)
+
+
+def has_valid_deletion_cost(annotations: Mapping[str, str]) -> bool:
+    text = annotations.get(DELETION_COST)
+    if text is None:
+        return True
+    return bool(_INTEGER.fullmatch(text)) and len(text.lstrip("-0")) <= 10 and -(2**31) <= int(text) < 2**31
+
+
+def validate_pod_annotation_updates(new: Mapping[str, str], old: Mapping[str, str], path: Path) -> Errors:
+    """Yield an error for each annotation that an update adds, changes or removes although it may not."""
+    for key in sorted(old):
+        if new.get(key) != old[key]:
+            if key.startswith(APPARMOR_PREFIX):
+                yield forbidden(path.key(key), "may not remove or update AppArmor annotations")
+            if key == MIRROR_POD:
+                yield forbidden(path.key(key), "may not remove or update mirror pod annotation")
+    for key in sorted(new.keys() - old.keys()):
+        if key.startswith(APPARMOR_PREFIX):
+            yield forbidden(path.key(key), "may not add AppArmor annotations")
+        if key == MIRROR_POD:
+            yield forbidden(path.key(key), "may not add mirror pod annotation")
+
+
+def _validate_tolerations(text: str, path: Path, options: PodValidationOptions) -> Errors:
+    try:
+        value = parse(text.encode()).value
+    except JsonError as error:
+        yield invalid(path, TOLERATIONS, str(error))
+        return
+    if value is not None and not isinstance(value, list):
+        why = f"json: cannot unmarshal {json_type(value)} into Go value of type []core.Toleration"
+        yield invalid(path, TOLERATIONS, why)
+        return
+    allow = options.allow_comparing_tolerations
+    tolerations = [_toleration(each) for each in value or ()]
+    yield from validate_tolerations(tolerations, path.child(TOLERATIONS), allow_comparisons=allow)
+
+
+def _toleration(value: Any) -> Json:
+    """Its fields may be written in any case, as Go reads them."""
+    given = {key.lower(): each for key, each in value.items()} if isinstance(value, dict) else {}
+    return {name: given[name.lower()] for name in _TOLERATION_FIELDS if given.get(name.lower()) is not None}

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from pilothouse.kinds.pods import containers_with_path
+from pilothouse.kinds.pods import all_containers, containers_with_path
 from pilothouse.kube.core.pods.internal_form import internal_form
 from pilothouse.kube.validation.fields import local_descending_path
-from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required, too_long
+from pilothouse.machinery.field import (
+    NOWHERE,
+    Errors,
+    Path,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+    root,
+    too_long,
+)
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, annotations_of
 
 SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
 SECCOMP_CONTAINER_PREFIX = "container.seccomp.security.alpha.kubernetes.io/"
@@ -130,3 +140,50 @@ def _validate_same(annotation: str, profile: Json, path: Path, *, what: str, def
     elif kind == "Localhost" and annotation.removeprefix(LOCALHOST_PREFIX) != profile.get("localhostProfile"):
         why = f"{what} profile in annotation and field must match"
         yield forbidden(path.child("localhostProfile"), why)
+
+
+_ADVICE = 'deprecated since v1.30; use the "appArmorProfile" field instead'
+
+
+def apparmor_field(annotation: str) -> Json | None:
+    """The field that says the same as the annotation; None where no field can."""
+    if annotation == UNCONFINED:
+        return {"type": "Unconfined"}
+    if annotation == RUNTIME_DEFAULT:
+        return {"type": "RuntimeDefault"}
+    name = annotation.removeprefix(LOCALHOST_PREFIX)
+    if annotation.startswith(LOCALHOST_PREFIX) and name:
+        profile = {"type": "Localhost", "localhostProfile": name}
+        return None if any(True for _ in validate_apparmor_profile(profile, NOWHERE)) else profile
+    return None
+
+
+def apparmor_warnings(pod: Json) -> Iterator[str]:
+    """Must be asked before the fields are filled in."""
+    for container, annotation in _annotated(pod):
+        profile = apparmor_field(annotation)
+        if profile is None or profile != _pod_profile(pod):
+            key = APPARMOR_PREFIX + (container.get("name") or "")
+            yield f"{root('metadata', 'annotations').key(key)}: {_ADVICE}"
+
+
+def fill_in_apparmor_fields(pod: Json) -> None:
+    for container, annotation in _annotated(pod):
+        profile = apparmor_field(annotation)
+        if profile is not None and profile != _pod_profile(pod):
+            container["securityContext"] = (container.get("securityContext") or {}) | {"appArmorProfile": profile}
+
+
+def _annotated(pod: Json) -> Iterator[tuple[Json, str]]:
+    """Containers with an annotation and no field of their own."""
+    annotations, spec = annotations_of(pod), pod.get("spec") or {}
+    if not annotations or (spec.get("os") or {}).get("name") == "windows":
+        return
+    for container in all_containers(spec):
+        annotation = annotations.get(APPARMOR_PREFIX + (container.get("name") or ""))
+        if annotation is not None and (container.get("securityContext") or {}).get("appArmorProfile") is None:
+            yield container, annotation
+
+
+def _pod_profile(pod: Json) -> Json | None:
+    return ((pod.get("spec") or {}).get("securityContext") or {}).get("appArmorProfile")

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from pilothouse.kube.capabilities import CAPABILITIES
 from pilothouse.kube.core.pods.internal_form import internal_form
+from pilothouse.kube.core.pods.validation.operating_system import validate_windows_options
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
 from pilothouse.kube.core.pods.validation.profiles import validate_apparmor_profile, validate_seccomp_profile
-from pilothouse.kube.core.pods.validation.windows import validate_windows_options
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, not_supported, required
 from pilothouse.machinery.objects import Json

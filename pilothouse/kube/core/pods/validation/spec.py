@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+from pilothouse.kinds.pod_resources import aggregate_limits, aggregate_requests, read_resources
 from pilothouse.kinds.pods import containers_with_path
 from pilothouse.kube.core.pods.validation import claims, networking
-from pilothouse.kube.core.pods.validation.affinity import validate_affinity
 from pilothouse.kube.core.pods.validation.container import PodContext
-from pilothouse.kube.core.pods.validation.container_resources import validate_overhead
+from pilothouse.kube.core.pods.validation.container_resources import validate_overhead, validate_pod_resources
 from pilothouse.kube.core.pods.validation.containers import (
     validate_containers,
     validate_ephemeral_containers,
     validate_init_containers,
 )
-from pilothouse.kube.core.pods.validation.operating_system import validate_os
+from pilothouse.kube.core.pods.validation.operating_system import validate_host_processes, validate_os
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
-from pilothouse.kube.core.pods.validation.pod_level_resources import validate_pod_level_resources
+from pilothouse.kube.core.pods.validation.scheduling import validate_affinity, validate_topology_spread
 from pilothouse.kube.core.pods.validation.security_context import validate_pod_security_context
-from pilothouse.kube.core.pods.validation.topology_spread import validate_topology_spread
 from pilothouse.kube.core.pods.validation.volumes import CheckedVolumes, check_volumes
-from pilothouse.kube.core.pods.validation.windows import validate_host_processes
 from pilothouse.kube.mirror_pods import is_mirror_pod
 from pilothouse.kube.validation.fields import dns_label, follow, required_one_of
+from pilothouse.kube.validation.resource_names import is_huge_page
 from pilothouse.kube.validation.tolerations import validate_tolerations
-from pilothouse.machinery.field import Errors, Path, invalid, not_found, required
+from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_found, required
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.validation.labels import validate_labels
 from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
@@ -154,3 +153,33 @@ def _validate_file_references(spec: Json, path: Path) -> Errors:
                 yield not_found(name_path, name)
             elif volumes[name].get("emptyDir") is None:
                 yield invalid(name_path, name, "referenced volume must be of type emptyDir")
+
+
+def validate_pod_level_resources(spec: Json, path: Path, pod: PodContext) -> Errors:
+    resources = spec["resources"]
+    if pod.os_name == "windows":
+        yield forbidden(path, "may not be set for a windows pod")
+        return
+    if resources.get("claims") is not None:
+        yield forbidden(path.child("claims"), "claims may not be set for Resources at pod-level")
+    yield from validate_pod_resources(resources, path, pod.claim_names, pod.options)
+    requests, limits = read_resources(spec, "requests"), read_resources(spec, "limits")
+    for name, total in sorted(aggregate_requests(spec).items()):
+        if name in requests and total > requests[name]:
+            why = f"must be greater than or equal to aggregate container requests of {total}"
+            yield invalid(path.child("requests").key(name), str(requests[name]), why)
+    for name, total in sorted(aggregate_limits(spec).items()):
+        if is_huge_page(name) and name in limits and total > limits[name]:
+            why = f"must be greater than or equal to aggregate container limits of {total}"
+            yield invalid(path.child("limits").key(name), str(limits[name]), why)
+    yield from _validate_container_limits(spec, path)
+
+
+def _validate_container_limits(spec: Json, path: Path) -> Errors:
+    limits = read_resources(spec, "limits")
+    for position, container in enumerate(spec.get("containers") or ()):
+        for name, amount in sorted(read_resources(container, "limits").items()):
+            if name in limits and amount > limits[name]:
+                at = path.child("containers").index(position).key(name).child("limits")
+                why = f"must be less than or equal to pod limits of {limits[name]}"
+                yield invalid(at, str(amount), why)

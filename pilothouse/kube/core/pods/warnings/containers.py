@@ -7,8 +7,7 @@ from heapq import merge
 from itertools import islice
 
 from pilothouse.kinds.pods import containers_with_path
-from pilothouse.kube.core.pods.apparmor import apparmor_field
-from pilothouse.kube.core.pods.validation.profiles import APPARMOR_PREFIX, SECCOMP_CONTAINER_PREFIX
+from pilothouse.kube.core.pods.validation.profiles import APPARMOR_PREFIX, SECCOMP_CONTAINER_PREFIX, apparmor_field
 from pilothouse.machinery.field import Path
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, annotations_of

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pilothouse.kinds.pods import containers_with_path
 from pilothouse.kube.core.pods.validation.profiles import SECCOMP_POD
+from pilothouse.kube.core.pods.validation.scheduling import PREFERRED, REQUIRED
 from pilothouse.kube.core.pods.warnings.containers import (
     SECCOMP_ANNOTATION_IGNORED,
     container_warnings,
@@ -13,13 +14,13 @@ from pilothouse.kube.core.pods.warnings.containers import (
     port_name_warnings,
     port_warnings,
 )
-from pilothouse.kube.core.pods.warnings.placement import affinity_term_warnings, placement_warnings
 from pilothouse.kube.core.pods.warnings.volumes import overlap_warnings, volume_warnings
 from pilothouse.kube.validation.addresses import warnings_for_ip
+from pilothouse.kube.validation.selectors import DEPRECATED_NODE_LABELS, warnings_for_term
 from pilothouse.machinery.field import NOWHERE, Path, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, annotations_of, name_of
-from pilothouse.machinery.validation.names import is_dns1123_label
+from pilothouse.machinery.validation.names import is_dns1123_label, is_valid_label_value
 
 _DEPRECATED_ANNOTATIONS = {
     "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
@@ -96,3 +97,52 @@ def _duplicate_warnings(spec: Json, path: Path) -> Iterator[str]:
     for position, secret in enumerate(spec.get("imagePullSecrets") or ()):
         if not secret.get("name"):
             yield f'{path.child("imagePullSecrets").index(position).child("name")}: invalid empty name ""'
+
+
+_MATCHES_NOTHING = "a null labelSelector results in matching no pod"
+
+
+def placement_warnings(spec: Json, path: Path) -> Iterator[str]:
+    for key in sorted(spec.get("nodeSelector") or ()):
+        if key in DEPRECATED_NODE_LABELS:
+            yield f"{path.child('nodeSelector').key(key)}: {DEPRECATED_NODE_LABELS[key]}"
+    nodes = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    at = path.child("affinity", "nodeAffinity")
+    for position, term in enumerate((nodes.get(REQUIRED) or {}).get("nodeSelectorTerms") or ()):
+        place = at.child(REQUIRED, "nodeSelectorTerms").index(position)
+        yield from warnings_for_term(term, place)
+    for position, term in enumerate(nodes.get(PREFERRED) or ()):
+        place = at.child(PREFERRED).index(position).child("preference")
+        yield from warnings_for_term(term.get("preference") or {}, place)
+        yield from _value_warnings(term.get("preference") or {}, place.child("matchExpressions"))
+    yield from _spread_warnings(spec.get("topologySpreadConstraints") or (), path.child("topologySpreadConstraints"))
+
+
+def _value_warnings(term: Json, path: Path) -> Iterator[str]:
+    """Values that no label can have: required terms are refused for them, preferred ones are not."""
+    for position, expression in enumerate(term.get("matchExpressions") or ()):
+        for index, value in enumerate(expression.get("values") or ()):
+            for message in is_valid_label_value(value):
+                yield f"{path.index(position).child('values').index(index)}: {value} is invalid, {message}"
+
+
+def _spread_warnings(constraints: Iterable[Json], path: Path) -> Iterator[str]:
+    for position, constraint in enumerate(constraints):
+        key = constraint.get("topologyKey") or ""
+        if key in DEPRECATED_NODE_LABELS:
+            yield f"{path.index(position).child('topologyKey')}: {key} is {DEPRECATED_NODE_LABELS[key]}"
+        if constraint.get("labelSelector") is None:
+            yield f"{path.index(position).child('labelSelector')}: {_MATCHES_NOTHING}"
+
+
+def affinity_term_warnings(spec: Json, path: Path) -> Iterator[str]:
+    affinity = spec.get("affinity") or {}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        pods, at = affinity.get(kind) or {}, path.child("affinity", kind)
+        for position, term in enumerate(pods.get(REQUIRED) or ()):
+            if term.get("labelSelector") is None:
+                yield f"{at.child(REQUIRED).index(position).child('labelSelector')}: {_MATCHES_NOTHING}"
+        for position, weighted in enumerate(pods.get(PREFERRED) or ()):
+            if (weighted.get("podAffinityTerm") or {}).get("labelSelector") is None:
+                place = at.child(PREFERRED).index(position).child("podAffinityTerm", "labelSelector")
+                yield f"{place}: {_MATCHES_NOTHING}"

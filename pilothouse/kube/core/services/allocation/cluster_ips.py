@@ -10,8 +10,7 @@ two stacks → one              gives the second back
 from __future__ import annotations
 
 from pilothouse.kube.core.services.allocation.ip_families import keeps_dual_stack_preference
-from pilothouse.kube.core.services.ipallocator.allocator import ServiceIPAllocator
-from pilothouse.kube.core.services.ipallocator.errors import AllocationError, RangeFull
+from pilothouse.kube.core.services.ipallocator import AllocationError, RangeFull, ServiceIPAllocator
 from pilothouse.kube.core.services.traits import (
     EXTERNAL_NAME,
     NO_ADDRESS,

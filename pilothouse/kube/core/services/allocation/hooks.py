@@ -18,9 +18,8 @@ from pilothouse.kube.core.services.allocation.cluster_ips import ClusterIPOperat
 from pilothouse.kube.core.services.allocation.ip_families import ClusterFamilies, init_ip_families
 from pilothouse.kube.core.services.allocation.node_ports import allocate_for_create, allocate_for_update
 from pilothouse.kube.core.services.inference import default_on_read, normalize_cluster_ips, patch_allocated_values
-from pilothouse.kube.core.services.ipallocator.allocator import ServiceIPAllocator
-from pilothouse.kube.core.services.portallocator.allocator import PortAllocator
-from pilothouse.kube.core.services.portallocator.operation import PortOperation, release_ports
+from pilothouse.kube.core.services.ipallocator import ServiceIPAllocator
+from pilothouse.kube.core.services.portallocator import PortAllocator, PortOperation, release_ports
 from pilothouse.kube.core.services.traits import (
     NO_ADDRESS,
     cluster_ips_of,

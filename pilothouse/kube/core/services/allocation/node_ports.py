@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.core.services.portallocator.errors import PortAllocationError
-from pilothouse.kube.core.services.portallocator.operation import PortOperation
+from pilothouse.kube.core.services.port_set import PortAllocationError
+from pilothouse.kube.core.services.portallocator import PortOperation
 from pilothouse.kube.core.services.traits import (
     gets_node_ports,
     has_node_ports,

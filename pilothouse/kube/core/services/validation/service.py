@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pilothouse.kube.core.services.traits import (
+    CLUSTER_IP,
     EXTERNAL_NAME,
     LOAD_BALANCER,
     NODE_PORT,
     TYPES,
     cluster_ips_of,
+    health_check_port_of,
     ip_families_of,
+    is_externally_accessible,
     is_headless,
+    needs_health_check,
     ports_of,
     type_of,
 )
@@ -18,17 +22,19 @@ from pilothouse.kube.core.services.validation.load_balancers import (
     validate_load_balancer_class,
     validate_load_balancer_fields,
 )
-from pilothouse.kube.core.services.validation.ports import validate_port_uniqueness, validate_ports
-from pilothouse.kube.core.services.validation.traffic import (
-    validate_affinity,
-    validate_external_traffic,
-    validate_internal_traffic,
-    validate_traffic_distribution,
-)
 from pilothouse.kube.core.services.warnings import TOPOLOGY_HINTS, TOPOLOGY_MODE
 from pilothouse.kube.validation.addresses import endpoint_ip, legacy_ip
-from pilothouse.kube.validation.fields import dns_subdomain, required_one_of
-from pilothouse.machinery.field import Errors, forbidden, invalid, required, root
+from pilothouse.kube.validation.fields import (
+    PROTOCOLS,
+    dns_label,
+    dns_subdomain,
+    one_of,
+    port_num,
+    port_num_or_name,
+    qualified_name,
+    required_one_of,
+)
+from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required, root
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.validation.labels import validate_labels
 
@@ -84,3 +90,124 @@ def _validate_external_ips(service: Json, old: Json | None) -> Errors:
         path = _SPEC.child("externalIPs").index(position)
         wrong = list(legacy_ip(path, ip, old=known))
         yield from wrong or endpoint_ip(ip, path)
+
+
+_PORTS = root("spec", "ports")
+
+
+def validate_ports(service: Json) -> Errors:
+    ports = ports_of(service)
+    names: set[str] = set()
+    for position, port in enumerate(ports):
+        path, name = _PORTS.index(position), port.get("name") or ""
+        if name:
+            yield from dns_label(name, path.child("name"))
+            if name in names:
+                yield duplicate(path.child("name"), name)
+            names.add(name)
+        elif len(ports) > 1:
+            yield required(path.child("name"))
+        yield from port_num(port.get("port") or 0, path.child("port"))
+        yield from required_one_of(port.get("protocol") or "", path.child("protocol"), PROTOCOLS)
+        yield from port_num_or_name(port.get("targetPort", 0), path.child("targetPort"))
+        if port.get("appProtocol") is not None:
+            yield from qualified_name(port["appProtocol"], path.child("appProtocol"))
+
+
+def validate_port_uniqueness(service: Json) -> Errors:
+    """A port or node port may be used once with each protocol; a ClusterIP service has no node ports at all."""
+    ports = ports_of(service)
+    if type_of(service) == CLUSTER_IP:
+        for position, port in enumerate(ports):
+            if port.get("nodePort"):
+                why = "may not be used when `type` is 'ClusterIP'"
+                yield forbidden(_PORTS.index(position).child("nodePort"), why)
+    yield from _validate_unique_node_ports(ports)
+    seen: set[tuple[str, int]] = set()
+    for position, port in enumerate(ports):
+        key = (port.get("protocol") or "", port.get("port") or 0)
+        if key in seen:
+            yield duplicate(_PORTS.index(position), _printed(*key))
+        seen.add(key)
+
+
+def _validate_unique_node_ports(ports: list[Json]) -> Errors:
+    seen: set[tuple[str, int]] = set()
+    for position, port in enumerate(ports):
+        if not port.get("nodePort"):
+            continue
+        key = (port.get("protocol") or "", port["nodePort"])
+        if key in seen:
+            yield duplicate(_PORTS.index(position).child("nodePort"), port["nodePort"])
+        seen.add(key)
+
+
+def _printed(protocol: str, port: int) -> Json:
+    """A port of which only these two are set, as messages show it."""
+    return {"Name": "", "Protocol": protocol, "AppProtocol": None, "Port": port, "TargetPort": 0, "NodePort": 0}
+
+
+MAX_AFFINITY_SECONDS = 86400
+
+_AFFINITIES = ("ClientIP", "None")
+_POLICIES = ("Cluster", "Local")
+_DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
+
+
+def validate_affinity(spec: Json) -> Errors:
+    affinity, config = spec.get("sessionAffinity") or "", spec.get("sessionAffinityConfig")
+    yield from required_one_of(affinity, _SPEC.child("sessionAffinity"), _AFFINITIES)
+    path = _SPEC.child("sessionAffinityConfig")
+    if affinity == "ClientIP":
+        yield from _validate_client_ip(config, path)
+    elif affinity == "None" and config is not None:
+        yield forbidden(path, "must not be set when session affinity is None")
+
+
+def _validate_client_ip(config: Json | None, path: Path) -> Errors:
+    why = "when session affinity type is ClientIP"
+    client = None if config is None else config.get("clientIP")
+    if config is None:
+        yield required(path, why)
+    elif client is None:
+        yield required(path.child("clientIP"), why)
+    elif (seconds := client.get("timeoutSeconds")) is None:
+        yield required(path.child("clientIP", "timeoutSeconds"), why)
+    elif not 0 < seconds <= MAX_AFFINITY_SECONDS:
+        limits = f"must be greater than 0 and less than {MAX_AFFINITY_SECONDS}"
+        yield invalid(path.child("clientIP", "timeoutSeconds"), seconds, limits)
+
+
+def validate_external_traffic(service: Json) -> Errors:
+    policy, path = service["spec"].get("externalTrafficPolicy") or "", _SPEC.child("externalTrafficPolicy")
+    if is_externally_accessible(service):
+        yield from required_one_of(policy, path, _POLICIES)
+    elif policy:
+        yield invalid(path, policy, "may only be set for externally-accessible services")
+    yield from _validate_health_check(service)
+
+
+def _validate_health_check(service: Json) -> Errors:
+    port, path = health_check_port_of(service), _SPEC.child("healthCheckNodePort")
+    if needs_health_check(service):
+        if port:
+            yield from port_num(port, path)
+        else:
+            yield required(path)
+    elif port:
+        why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        yield invalid(path, port, why)
+
+
+def validate_internal_traffic(service: Json) -> Errors:
+    policy, path = service["spec"].get("internalTrafficPolicy"), _SPEC.child("internalTrafficPolicy")
+    if policy is not None:
+        yield from one_of(policy, path, _POLICIES)
+    elif type_of(service) in TYPES and type_of(service) != EXTERNAL_NAME:
+        yield required(path)
+
+
+def validate_traffic_distribution(service: Json) -> Errors:
+    distribution = service["spec"].get("trafficDistribution")
+    if distribution is not None:
+        yield from one_of(distribution, _SPEC.child("trafficDistribution"), _DISTRIBUTIONS)

@@ -1,8 +1,4 @@
-"""The ports of a range that are taken: a bitmap, and its form in the store.
-
-Ports that nobody names come from the upper part of the range for as long as it has some, which leaves the lower part
-to clients that name one.
-"""
+"""Why a node port could not be allocated, in the words that end up in the service's field error."""
 
 from __future__ import annotations
 
@@ -13,7 +9,37 @@ from random import Random
 
 import orjson
 
-from pilothouse.kube.core.services.portallocator.errors import RangeMismatch
+
+class PortAllocationError(Exception):
+    """A port cannot be had."""
+
+
+class PortRangeFull(PortAllocationError):
+    def __init__(self) -> None:
+        super().__init__("range is full")
+
+
+class PortAlreadyAllocated(PortAllocationError):
+    def __init__(self) -> None:
+        super().__init__("provided port is already allocated")
+
+
+class PortNotInRange(PortAllocationError):
+    def __init__(self, valid: str) -> None:
+        super().__init__(f"provided port is not in the valid range. The range of valid ports is {valid}")
+
+
+class RangeMismatch(PortAllocationError):
+    def __init__(self) -> None:
+        super().__init__("the provided range does not match the current range")
+
+
+class NotInitialized(PortAllocationError):
+    """Before the first repair nobody knows which ports are taken."""
+
+    def __init__(self) -> None:
+        super().__init__("cannot allocate resources of type servicenodeports at this time")
+
 
 _LEAST_OFFSET, _MOST_OFFSET, _OFFSET_STEP = 16, 128, 32
 

@@ -8,9 +8,10 @@ node: on
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
+from typing import TypeAlias
 
 from pilothouse.apiserver.authn.service_accounts import NODE_NAME, service_account_name
 from pilothouse.apiserver.authn.user import User
@@ -24,7 +25,7 @@ from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.resource.allocations import device_id
 from pilothouse.kube.resource.resource_claims import RESOURCE_CLAIMS, ResourceClaimStatusStrategy
 from pilothouse.machinery import field
-from pilothouse.machinery.objects import Json, items, name_of, part, text
+from pilothouse.machinery.objects import Json, items, name_of, namespace_of, part, text
 from pilothouse.machinery.validation.immutable import semantically_equal
 from pilothouse.machinery.validation.names import is_dns1123_subdomain
 
@@ -136,3 +137,62 @@ def _allocated_node(status: Json) -> str:
 def _runs_on(user: User, node: str) -> bool:
     is_account = service_account_name(user.name) is not None
     return is_account and user.extra.get(NODE_NAME, ()) == (node,) and not is_dns1123_subdomain(node)
+
+
+ADMIN_LABEL = "resource.kubernetes.io/admin-access"
+
+NamespaceLabels: TypeAlias = Callable[[str], Awaitable[dict[str, str] | None]]
+"""Returns the labels of a namespace, or None if the namespace does not exist."""
+
+
+class AdminAccess(Hooks):
+    """Checks requests on create. Requests are immutable."""
+
+    def __init__(self, labels: NamespaceLabels, spec: tuple[str, ...]) -> None:
+        self._labels = labels
+        self._spec = spec
+        """Path of the claim's spec in the object."""
+
+    def around_create(self, obj: Json, *, dry_run: bool) -> AbstractAsyncContextManager[Objections]:
+        requests = items(obj, *self._spec, "devices", "requests")
+        asking = (i for i, each in enumerate(requests) if (each.get("exactly") or {}).get("adminAccess"))
+        return _checked(obj, self._labels, _first(field.root("spec", "devices", "requests"), asking))
+
+
+class AdminAccessStatus(Hooks):
+    """Checks the first allocation with admin access. Allocations are immutable."""
+
+    def __init__(self, labels: NamespaceLabels) -> None:
+        self._labels = labels
+
+    def around_update(self, obj: Json, old: Json, *, dry_run: bool) -> AbstractAsyncContextManager[Objections]:
+        path = _granted(obj) if _granted(old) is None else None
+        return _checked(obj, self._labels, path)
+
+
+def _granted(obj: Json) -> field.Path | None:
+    results = items(obj, "status", "allocation", "devices", "results")
+    granted = (i for i, each in enumerate(results) if each.get("adminAccess"))
+    return _first(field.root("status", "allocation", "devices", "results"), granted)
+
+
+def _first(path: field.Path, positions: Iterator[int]) -> field.Path | None:
+    position = next(positions, None)
+    return None if position is None else path.index(position).child("adminAccess")
+
+
+@asynccontextmanager
+async def _checked(obj: Json, labels: NamespaceLabels, path: field.Path | None) -> AsyncIterator[Objections]:
+    refusal = None if path is None else await _refusal(namespace_of(obj), labels, path)
+    yield [refusal] if refusal else None
+
+
+async def _refusal(namespace: str, labels: NamespaceLabels, path: field.Path) -> field.FieldError | None:
+    result = await labels(namespace)
+    if result is None:
+        reason = f'could not retrieve namespace to verify admin access: namespaces "{namespace}" not found'
+        return field.internal(path, reason)
+    if result.get(ADMIN_LABEL) != "true":
+        reason = f"admin access to devices requires the `{ADMIN_LABEL}: true` label on the containing namespace"
+        return field.forbidden(path, reason)
+    return None

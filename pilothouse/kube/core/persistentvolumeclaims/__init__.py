@@ -1,1 +1,0 @@
-"""PersistentVolumeClaims: what users ask of storage."""

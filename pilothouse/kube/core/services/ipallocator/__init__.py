@@ -1,1 +1,0 @@
-"""Cluster IPs: an address is taken by creating the IPAddress of that name in one of the ServiceCIDRs."""

@@ -1,0 +1,226 @@
+"""How many node ports are taken, how taking them went, and what the repair found."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from random import Random, SystemRandom
+from typing import TypeVar
+
+from prometheus_client import Counter, Gauge
+
+from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict, StorageError
+from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Revision, Store
+from pilothouse.apiserver.storage.protobuf import ProtobufStore
+from pilothouse.kube.core.services.port_set import (
+    NotInitialized,
+    PortAllocationError,
+    PortAlreadyAllocated,
+    PortNotInRange,
+    PortRangeFull,
+    PortSet,
+    RangeMismatch,
+)
+from pilothouse.machinery.dataclass import dataclass
+
+STATIC = "static"
+DYNAMIC = "dynamic"
+"""Whether the client named the port."""
+
+_PREFIX = "kube_apiserver_nodeport_allocator"
+_ALLOCATED = Gauge(
+    f"{_PREFIX}_allocated_ports",
+    "[ALPHA] Gauge measuring the number of allocated NodePorts for Services",
+    registry=REGISTRY,
+)
+_AVAILABLE = Gauge(
+    f"{_PREFIX}_available_ports",
+    "[ALPHA] Gauge measuring the number of available NodePorts for Services",
+    registry=REGISTRY,
+)
+ALLOCATIONS = Counter(f"{_PREFIX}_allocation", "[ALPHA] Number of NodePort allocations", ("scope",), registry=REGISTRY)
+ALLOCATION_ERRORS = Counter(
+    f"{_PREFIX}_allocation_errors",
+    "[ALPHA] Number of errors trying to allocate NodePort",
+    ("scope",),
+    registry=REGISTRY,
+)
+REPAIR_PORT_ERRORS = Counter(
+    "apiserver_nodeport_repair_port_errors",
+    "[ALPHA] Number of errors detected on ports by the repair loop broken down by type of error: leak, "
+    "repair, full, outOfRange, duplicate, unknown",
+    ("type",),
+    registry=REGISTRY,
+)
+REPAIR_ERRORS = Counter(
+    "apiserver_nodeport_repair_reconcile_errors",
+    "[ALPHA] Number of reconciliation failures on the nodeport repair reconcile loop",
+    registry=REGISTRY,
+)
+
+
+def set_allocated_ports(taken: PortSet) -> None:
+    _ALLOCATED.set(len(taken))
+    _AVAILABLE.set(len(taken.ports) - len(taken))
+
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class PortSnapshot:
+    """The stored ports, and the revision at which they were read; 0 when there is nothing yet."""
+
+    taken: PortSet
+    revision: Revision
+
+
+class PortAllocator:
+    """Guarantees: a port is never handed out twice, by however many servers on one store."""
+
+    def __init__(self, store: Store, ports: range, *, root: str = DEFAULT_ROOT, random: Random | None = None) -> None:
+        self.ports = ports
+        self._store = ProtobufStore(store)
+        self._key = f"{root}/ranges/servicenodeports"
+        self._random = random or SystemRandom()
+        self._turn = asyncio.Lock()  # one at a time here, so that only other servers can be in the way
+
+    async def allocate(self, port: int) -> None:
+        """Raises PortNotInRange, PortAlreadyAllocated."""
+
+        def take(taken: PortSet) -> None:
+            if port not in self.ports:
+                raise PortNotInRange(taken.range_text)
+            if port in taken:
+                raise PortAlreadyAllocated
+            taken.add(port)
+
+        with _measured(STATIC):
+            await self._change(take)
+
+    async def allocate_next(self) -> int:
+        """Raises PortRangeFull."""
+
+        def take(taken: PortSet) -> int:
+            port = taken.next_free(self._random)
+            if port is None:
+                raise PortRangeFull
+            taken.add(port)
+            return port
+
+        with _measured(DYNAMIC):
+            return await self._change(take)
+
+    async def release(self, *ports: int) -> None:
+        """Giving back what nobody has is fine."""
+
+        def give_back(taken: PortSet) -> None:
+            for port in ports:
+                taken.discard(port)
+
+        if ports:
+            await self._change(give_back)
+
+    async def snapshot(self) -> PortSnapshot:
+        """Return the stored ports, whatever their range; none is taken when nothing is stored."""
+        entry = await self._store.get(self._key)
+        return (
+            PortSnapshot(PortSet.decode(entry.value), entry.modified) if entry else PortSnapshot(PortSet(self.ports), 0)
+        )
+
+    async def replace(self, seen: PortSnapshot, taken: PortSet) -> bool:
+        """Stores these ports; false when they are not any more as they were seen."""
+        try:
+            if seen.revision:
+                await self._store.update(self._key, taken.encode(), expected=seen.revision)
+            else:
+                await self._store.create(self._key, taken.encode())
+        except (KeyExists, KeyNotFound, RevisionConflict):
+            return False
+        set_allocated_ports(taken)
+        return True
+
+    async def _change(self, change: Callable[[PortSet], _T]) -> _T:
+        async with self._turn:
+            while True:
+                seen = await self.snapshot()
+                if not seen.revision:
+                    raise NotInitialized
+                if seen.taken.ports != self.ports:
+                    raise RangeMismatch
+                result = change(seen.taken)
+                if await self.replace(seen, seen.taken):
+                    return result
+
+
+@contextmanager
+def _measured(scope: str) -> Iterator[None]:
+    try:
+        yield
+    except PortAllocationError:
+        ALLOCATION_ERRORS.labels(scope).inc()
+        raise
+    ALLOCATIONS.labels(scope).inc()
+
+
+_FIRST_DUMMY = 32769
+_LAST_TRIED = 99
+_log = logging.getLogger(__name__)
+
+
+class PortOperation:
+    """In a dry run nothing is taken: ports that nobody named are made up."""
+
+    def __init__(self, allocator: PortAllocator, *, dry_run: bool) -> None:
+        self._allocator = allocator
+        self._dry_run = dry_run
+        self._taken: list[int] = []
+        self._given_up: list[int] = []
+
+    async def allocate(self, port: int) -> None:
+        """Raises PortAllocationError."""
+        if not self._dry_run:
+            await self._allocator.allocate(port)
+        elif port in self._taken or port in (await self._allocator.snapshot()).taken:
+            raise PortAlreadyAllocated
+        self._taken.append(port)
+
+    async def allocate_next(self) -> int:
+        """Raises PortAllocationError."""
+        port = await (self._next_dummy() if self._dry_run else self._allocator.allocate_next())
+        self._taken.append(port)
+        return port
+
+    async def _next_dummy(self) -> int:
+        """Upstream looks for a free one only below a hundred, which nobody gets to who names ports in range."""
+        if not self._taken:
+            return _FIRST_DUMMY
+        following = max(0, *self._taken) + 1
+        taken = (await self._allocator.snapshot()).taken
+        free = (port for port in range(following, _LAST_TRIED + 1) if port not in taken)
+        return next(free, following)
+
+    def give_up(self, port: int) -> None:
+        """The port is released when the write has succeeded."""
+        self._given_up.append(port)
+
+    async def commit(self) -> None:
+        await self._release(self._given_up)
+
+    async def revert(self) -> None:
+        await self._release(self._taken)
+
+    async def _release(self, ports: list[int]) -> None:
+        if not self._dry_run:
+            await release_ports(self._allocator, ports)
+
+
+async def release_ports(allocator: PortAllocator, ports: list[int]) -> None:
+    """A failure is left to the repair: the write that it belongs to has already been decided."""
+    try:
+        await allocator.release(*ports)
+    except (PortAllocationError, StorageError) as error:
+        _log.error("error releasing node ports %s: %s", ports, error)

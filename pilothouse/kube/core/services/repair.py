@@ -1,0 +1,249 @@
+"""Runs the repairs: once before the server is ready, and then every few minutes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.kube.core.services.allocation.cluster_ips import canonical
+from pilothouse.kube.core.services.ipallocator import MANAGER, AddressRange, new_ip_address, set_allocated_ips
+from pilothouse.kube.core.services.port_set import PortAllocationError, PortSet
+from pilothouse.kube.core.services.portallocator import (
+    REPAIR_ERRORS,
+    REPAIR_PORT_ERRORS,
+    PortAllocator,
+    set_allocated_ports,
+)
+from pilothouse.kube.core.services.traits import (
+    NO_ADDRESS,
+    cluster_ip_of,
+    cluster_ips_of,
+    health_check_port_of,
+    ports_of,
+)
+from pilothouse.kube.networking.ip_addresses import FAMILY_LABEL, MANAGED_BY_LABEL
+from pilothouse.kube.tracked_access import tracked_access
+from pilothouse.kube.validation.addresses import ip_family
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import AlreadyExists
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
+from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.times import Clock, parse_time, system_clock
+from pilothouse.machinery.validation.addresses import parse_ip_sloppy
+
+PERIOD = 180.0
+
+_log = logging.getLogger(__name__)
+
+
+class ServiceRepair:
+    """`ranges_known` returns when the default ServiceCIDR exists: without it every address would seem out of range."""
+
+    def __init__(
+        self, ips: ClusterIPRepair, ports: NodePortRepair, *, ranges_known: Callable[[], Awaitable[object]]
+    ) -> None:
+        self._ips = ips
+        self._ports = ports
+        self._ranges_known = ranges_known
+
+    async def start(self, context: HookContext) -> None:
+        await self._ports.run_once()
+        await self._ranges_known()
+        await self._ips.run_once()
+        context.spawn(self._keep(), name="service-ip-repair-controllers")
+
+    async def _keep(self) -> None:
+        while True:
+            await asyncio.sleep(PERIOD)
+            for repair in (self._ports, self._ips):
+                try:
+                    await repair.run_once()
+                except (StatusError, StorageError, PortAllocationError) as error:
+                    _log.error("repairing the addresses and ports of services failed: %s", error)
+
+
+WRITE_PATIENCE = timedelta(seconds=60)
+"""No request lasts longer than this between taking an address and storing its service."""
+
+
+class ClusterIPRepair:
+    def __init__(
+        self, services: RegistryStore, cidrs: RegistryStore, addresses: RegistryStore, *, clock: Clock = system_clock
+    ) -> None:
+        self._services = tracked_access(services)
+        self._cidrs = tracked_access(cidrs)
+        self._addresses = tracked_access(addresses)
+        self._clock = clock
+
+    async def run_once(self) -> None:
+        # Addresses first: one that is taken after this list belongs to no service that it could miss.
+        addresses = {name_of(address): address for address in await self._addresses.list()}
+        ranges = [
+            each
+            for cidr in await self._cidrs.list()
+            for text in cidr["spec"].get("cidrs") or ()
+            if (each := AddressRange.of(text)) is not None
+        ]
+        services = {_identity(service): service for service in await self._services.list()}
+        for service in services.values():
+            for ip in _addresses_of(service):
+                await self._repair_service(service, ip, known=addresses, services=services, ranges=ranges)
+        for address in addresses.values():
+            if labels_of(address).get(MANAGED_BY_LABEL) == MANAGER:
+                await self._repair_address(address, services)
+        taken = [parsed for name in addresses if (parsed := parse_ip_sloppy(name)) is not None]
+        for each in ranges:
+            set_allocated_ips(each, sum(address in each for address in taken))
+
+    async def _repair_service(
+        self, service: Json, ip: str, *, known: dict[str, Json], services: dict[str, Json], ranges: list[AddressRange]
+    ) -> None:
+        parsed, where = parse_ip_sloppy(ip), _identity(service)
+        if parsed is None or not any(parsed in each for each in ranges):
+            _log.error("the ClusterIP %s for Service %s is not within any service CIDR; please recreate", ip, where)
+            return
+        # Another server may have taken it, and made the service, while they were listed.
+        address = known.get(ip) or await self._addresses.get(ip)
+        if address is None:
+            _log.warning("the ClusterIP %s for Service %s is not allocated; repairing", ip, where)
+            await self._create(ip, service)
+            return
+        owner = services.get(_parent(address))
+        if _parent(address) != where and owner is not None and ip in _addresses_of(owner):
+            _log.error(
+                "the ClusterIP %s for Service %s was assigned to %s, too; please recreate", ip, where, _identity(owner)
+            )
+        elif _parent(address) != where or not _is_labelled(address):
+            _log.warning("the ClusterIP %s for Service %s has a wrong reference; repairing", ip, where)
+            await self._addresses.delete(ip)
+            await self._create(ip, service)
+
+    async def _repair_address(self, address: Json, services: dict[str, Json]) -> None:
+        owner = services.get(_parent(address))
+        if owner is not None and name_of(address) in _addresses_of(owner):
+            return
+        created = parse_time(metadata(address).get("creationTimestamp") or "")
+        points_to_service = bool(_parent(address))
+        if points_to_service and created is not None and self._clock() - created < WRITE_PATIENCE:
+            return
+        _log.warning("IPAddress %s appears to have leaked: cleaning up", name_of(address))
+        await self._addresses.delete(name_of(address))
+
+    async def _create(self, ip: str, service: Json) -> None:
+        try:
+            await self._addresses.create(new_ip_address(ip, service))
+        except AlreadyExists:
+            return
+
+
+def _identity(service: Json) -> str:
+    return f"{namespace_of(service)}/{name_of(service)}"
+
+
+def _parent(address: Json) -> str:
+    """The identity of the service that an address points to; empty when it points to something else."""
+    parent = address["spec"].get("parentRef") or {}
+    if parent.get("group") or parent.get("resource") != "services":
+        return ""
+    return f"{parent.get('namespace') or ''}/{parent.get('name') or ''}"
+
+
+def _addresses_of(service: Json) -> list[str]:
+    if cluster_ip_of(service) in ("", NO_ADDRESS):
+        return []
+    return [canonical(ip) for ip in cluster_ips_of(service) or [cluster_ip_of(service)]]
+
+
+def _is_labelled(address: Json) -> bool:
+    labels = labels_of(address)
+    return labels.get(MANAGED_BY_LABEL) == MANAGER and labels.get(FAMILY_LABEL) == ip_family(name_of(address))
+
+
+ROUNDS_BEFORE_CLEANUP = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """A problem that a port of a service can have, as the metric and the log name it."""
+
+    type: str
+    text: str
+
+
+_OUT_OF_RANGE = _Problem("outOfRange", "is not within the port range; please recreate")
+_DUPLICATE = _Problem("duplicate", "was assigned to multiple services; please recreate")
+_NOT_ALLOCATED = _Problem("repair", "is not allocated; repairing")
+
+
+class NodePortRepair:
+    def __init__(self, services: RegistryStore, ports: PortAllocator) -> None:
+        self._services = tracked_access(services)
+        self._ports = ports
+        self._leaks: dict[int, int] = {}  # port → rounds for which it is still kept
+
+    async def run_once(self) -> None:
+        """Tried again when a port was allocated in between. Also what makes the bitmap at the very first start."""
+        try:
+            while not await self._run():
+                continue
+        except (StatusError, StorageError, PortAllocationError):
+            REPAIR_ERRORS.inc()
+            raise
+
+    async def _run(self) -> bool:
+        seen = await self._ports.snapshot()
+        rebuilt = PortSet(self._ports.ports)
+        for service in await self._services.list():
+            for port in used_ports(service):
+                problem = _problem(port, seen.taken, rebuilt)
+                if problem is not None:
+                    REPAIR_PORT_ERRORS.labels(problem.type).inc()
+                    where = f"{namespace_of(service)}/{name_of(service)}"
+                    _log.warning("the node port %d for service %s %s", port, where, problem.text)
+                if problem in (None, _NOT_ALLOCATED):
+                    rebuilt.add(port)
+                    self._leaks.pop(port, None)
+        self._keep_leaked(seen.taken, rebuilt)
+        if seen.revision and seen.taken.encode() == rebuilt.encode():
+            set_allocated_ports(rebuilt)
+            return True
+        return await self._ports.replace(seen, rebuilt)
+
+    def _keep_leaked(self, stored: PortSet, rebuilt: PortSet) -> None:
+        leaked = [port for port in stored if port in rebuilt.ports and port not in rebuilt]
+        rounds = {port: self._leaks.get(port, ROUNDS_BEFORE_CLEANUP - 1) for port in leaked}
+        self._leaks = {port: left - 1 for port, left in rounds.items() if left > 0}
+        for port, left in rounds.items():
+            if left > 0:
+                rebuilt.add(port)
+            else:
+                REPAIR_PORT_ERRORS.labels("leak").inc()
+                _log.warning("the node port %d appears to have leaked: cleaning up", port)
+
+
+def used_ports(service: Json) -> list[int]:
+    """Return a service's node ports. One that two protocols share counts once, one that a protocol has twice, twice."""
+    used: list[int] = []
+    seen: set[tuple[int, str]] = set()
+    for port in ports_of(service):
+        number, protocol = port.get("nodePort") or 0, port.get("protocol") or ""
+        if number and (number not in used or (number, protocol) in seen):
+            used.append(number)
+        seen.add((number, protocol))
+    health = health_check_port_of(service)
+    if health and (health not in used or (health, "TCP") in seen):
+        used.append(health)
+    return used
+
+
+def _problem(port: int, stored: PortSet, rebuilt: PortSet) -> _Problem | None:
+    if port not in rebuilt.ports:
+        return _OUT_OF_RANGE
+    if port in rebuilt:
+        return _DUPLICATE
+    return None if port in stored else _NOT_ALLOCATED
