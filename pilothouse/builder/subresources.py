@@ -30,9 +30,9 @@ from pilothouse.builder.error_attribution import attributing_errors, require_val
 from pilothouse.builder.kind import STRUCTURE
 from pilothouse.builder.resource import Resource
 from pilothouse.builder.types.wire import changing, from_wire, schema_of, to_wire
-from pilothouse.extensions.customresources.decoder import CustomResourceDecoder
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.customresources.strategy import content
+from pilothouse.extensions.customresources.version_endpoints import CustomResourceDecoder
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors
 from pilothouse.machinery.objects import Json, metadata

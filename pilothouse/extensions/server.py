@@ -14,13 +14,14 @@ from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.webhook.client import WebhookClients
 from pilothouse.client.controller import Controller
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
-from pilothouse.extensions.controllers.api_approval import APIApprovalController
-from pilothouse.extensions.controllers.definitions import DefinitionInformer
-from pilothouse.extensions.controllers.establishing import EstablishingController
+from pilothouse.extensions.controllers.conditions import (
+    APIApprovalController,
+    EstablishingController,
+    NonStructuralSchemaController,
+)
+from pilothouse.extensions.controllers.definitions import DefinitionInformer, StatusWriter
 from pilothouse.extensions.controllers.finalizer import FinalizingController
 from pilothouse.extensions.controllers.naming import NamingController
-from pilothouse.extensions.controllers.non_structural_schema import NonStructuralSchemaController
-from pilothouse.extensions.controllers.status_writer import StatusWriter
 from pilothouse.extensions.customresourcedefinitions.storage import DefinitionStore, served_definitions
 from pilothouse.extensions.customresourcedefinitions.strategy import GROUP_VERSION
 from pilothouse.extensions.customresources.handler import CustomResources

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from custom_resources import definition, version
 
-from pilothouse.extensions.controllers.non_structural_schema import condition_of
+from pilothouse.extensions.controllers.conditions import condition_of
 from pilothouse.extensions.customresourcedefinitions.strategy import DefinitionStrategy
 from pilothouse.machinery.objects import Json
 

@@ -9,7 +9,7 @@ import pytest
 from whole_server import store_of, whole_server
 
 from pilothouse.client import Json
-from pilothouse.extensions.customresourcedefinitions.beta_form import from_beta
+from pilothouse.extensions.customresourcedefinitions.forms import from_beta
 
 BETA: Json = {
     "kind": "CustomResourceDefinition",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pilothouse.extensions.controllers.naming import Naming, accepted_names
+from pilothouse.extensions.controllers.naming import NamesOfOthers, Naming, TakenNames, accepted_names
 from pilothouse.extensions.controllers.naming import decide as decide_with
-from pilothouse.extensions.controllers.taken_names import NamesOfOthers, TakenNames
 from pilothouse.machinery.objects import Json
 
 NAMES: Json = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}

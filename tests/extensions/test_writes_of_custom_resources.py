@@ -10,7 +10,7 @@ import pytest
 from custom_resources import WIDGETS, definition, install, version, widget
 from whole_server import whole_server
 
-from pilothouse.extensions.customresources.scale_paths import ScalePaths, WrongType, nested, set_nested
+from pilothouse.extensions.customresources.scale import ScalePaths, WrongType, nested, set_nested
 from pilothouse.testing import API
 
 MERGE = "application/merge-patch+json"

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from pilothouse.apiserver.registry.own_access import OwnAccess
-from pilothouse.extensions.controllers.definitions import DefinitionInformer
-from pilothouse.extensions.controllers.status_writer import StatusWriter
+from pilothouse.extensions.controllers.definitions import DefinitionInformer, StatusWriter
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, TERMINATING
 from pilothouse.extensions.customresourcedefinitions.storage import CLEANUP_FINALIZER
 from pilothouse.extensions.customresources.served_definition import SharedRegistry

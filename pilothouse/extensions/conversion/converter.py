@@ -8,17 +8,70 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from enum import Enum
+from itertools import count
+from typing import Any, TypeAlias
 from uuid import uuid4
 
+from prometheus_client import Counter, Histogram
+
+from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.errors import Undecodable
+from pilothouse.apiserver.storage.interface import Entry, Revision
+from pilothouse.apiserver.tallies import HistogramTally
 from pilothouse.apiserver.tracing.spans import Attributes, spanned
 from pilothouse.apiserver.webhook.client import WebhookClients
 from pilothouse.apiserver.webhook.failures import WebhookCallFailed
-from pilothouse.extensions.conversion.metrics import CRD_LATENCY, ConversionFailure, observe
-from pilothouse.extensions.conversion.restoring import InvalidMetadata, NotTheSame, check_identity, restore_metadata
-from pilothouse.extensions.conversion.review import MalformedReview, converted_objects, new_review, review_version
+from pilothouse.extensions.conversion.review import (
+    InvalidMetadata,
+    MalformedReview,
+    NotTheSame,
+    check_identity,
+    converted_objects,
+    new_review,
+    restore_metadata,
+    review_version,
+)
+from pilothouse.machinery.bounded_cache import BoundedCache
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
+
+_SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60)
+
+REQUESTS = Counter(
+    "apiserver_conversion_webhook_request_total",
+    "[ALPHA] Counter for conversion webhook requests with success/failure and failure error type",
+    ("result", "failure_type"),
+    registry=REGISTRY,
+)
+LATENCY = Histogram(
+    "apiserver_conversion_webhook_duration_seconds",
+    "[ALPHA] Conversion webhook request latency",
+    ("result", "failure_type"),
+    buckets=_SECONDS,
+    registry=REGISTRY,
+)
+CRD_LATENCY = HistogramTally(
+    "apiserver_crd_conversion_webhook_duration_seconds",
+    "[ALPHA] CRD webhook conversion duration in seconds",
+    ("crd_name", "from_version", "to_version", "succeeded"),
+    bounds=tuple(0.001 * 2**power for power in range(15)),
+    registry=REGISTRY,
+)
+
+
+class ConversionFailure(Enum):
+    CALL = "conversion_webhook_call_failure"
+    MALFORMED_RESPONSE = "conversion_webhook_malformed_response_failure"
+    PARTIAL_RESPONSE = "conversion_webhook_partial_response_failure"
+    INVALID_OBJECT = "conversion_webhook_invalid_converted_object_failure"
+
+
+def observe(seconds: float, failure: ConversionFailure | None) -> None:
+    labels = ("failure", failure.value) if failure else ("success", "")
+    REQUESTS.labels(*labels).inc()
+    LATENCY.labels(*labels).observe(seconds)
+
 
 TIMEOUT = 30.0
 MAX_OBJECTS = 500
@@ -133,3 +186,36 @@ def _parts(objects: Sequence[Json]) -> Iterator[Sequence[Json]]:
 
 def _version(api_version: str) -> str:
     return api_version.rpartition("/")[2]
+
+
+_Place: TypeAlias = tuple[int, str, Revision]
+_MAX_VALUES, _MAX_BYTES = 100_000, 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedValue:
+    """A value in one served version; stale if its stored form would differ now."""
+
+    value: bytes
+    stale: bool
+
+
+class ConvertedValues:
+    """An LRU cache, shared by all converting stores and bounded in bytes. A (key, revision) never changes, and neither
+    does its conversion."""
+
+    def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
+        self._values: BoundedCache[_Place, ConvertedValue] = BoundedCache(entries=_MAX_VALUES, total_bytes=max_bytes)
+        self._owners = count()
+
+    def new_owner(self) -> int:
+        """Return a unique owner id for one version of one definition."""
+        return next(self._owners)
+
+    def get(self, owner: int, key: str, revision: Revision) -> ConvertedValue | None:
+        return self._values.get((owner, key, revision))
+
+    def put(self, owner: int, entry: Entry, shown: ConvertedValue) -> None:
+        """Cache the converted value of an entry."""
+        size = len(entry.key) + len(shown.value)
+        self._values.put((owner, entry.key, entry.modified), shown, size=size)

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import TypeAlias
 
 import orjson
 
 from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.operations import Updated, UpdateRequest
+from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import Undecodable
+from pilothouse.apiserver.storage.interface import Store
 from pilothouse.extensions.conversion.converter import WebhookConverter
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import StatusError
@@ -75,3 +81,18 @@ async def _make(need: ConversionNeeded, converter: WebhookConverter, known: _Kno
     except Undecodable as error:
         raise StatusError(str(error)) from None
     known[need.desired, sent] = orjson.dumps(made[0])
+
+
+class ConvertingRegistry(RegistryStore):
+    def __init__(self, resource: Resource, store: Store, converter: WebhookConverter, *, root: str) -> None:
+        super().__init__(resource, store, root=root)
+        self._converter = converter
+
+    async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
+        async def make(existing: Json | None) -> Json:
+            async def once() -> Json:
+                return await update.make(None if existing is None else copy_of(existing))
+
+            return await to_completion(once, self._converter)
+
+        return await super().update(ctx, name, replace(update, make=make))

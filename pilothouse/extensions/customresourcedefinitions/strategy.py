@@ -13,7 +13,7 @@ from pilothouse.apiserver.registry.carry_over import begin_generation, carry_ove
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS
-from pilothouse.extensions.customresourcedefinitions.beta_form import from_beta
+from pilothouse.extensions.customresourcedefinitions.forms import from_beta
 from pilothouse.machinery.field import Errors
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersion
@@ -87,7 +87,7 @@ class DefinitionStatusStrategy(DefinitionStrategy):
 
 
 def _unrecognized_formats(obj: Json) -> Iterable[str]:
-    from pilothouse.extensions.customresourcedefinitions.unrecognized_formats import unrecognized_formats
+    from pilothouse.extensions.customresourcedefinitions.validation.definition import unrecognized_formats
 
     return unrecognized_formats(obj["spec"])
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
+from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.endpoints.deprecation import warn_of_deprecation
 from pilothouse.apiserver.endpoints.negotiation import content_type_of, unsupported_media_type
 from pilothouse.apiserver.endpoints.routes import Methods, ResourceRoutes
@@ -19,10 +20,8 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.request_info import RequestInfo
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.webhook.client import WebhookClients
-from pilothouse.extensions.conversion.converted_values import ConvertedValues
-from pilothouse.extensions.conversion.converter import WebhookConverter
+from pilothouse.extensions.conversion.converter import ConvertedValues, WebhookConverter
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, NAMES_ACCEPTED, TERMINATING
-from pilothouse.extensions.customresources.admission import TerminatingAdmission
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.customresources.served_definition import (
     ServedDefinition,
@@ -31,7 +30,7 @@ from pilothouse.extensions.customresources.served_definition import (
     storage_shape,
 )
 from pilothouse.kinds.conditions import is_true
-from pilothouse.machinery.errors import BadRequest, MethodNotAllowed, NotFound
+from pilothouse.machinery.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound
 from pilothouse.machinery.objects import Json, name_of, uid_of
 from pilothouse.machinery.server_errors import InternalError
 
@@ -199,3 +198,25 @@ def _methods(routes: ResourceRoutes, info: RequestInfo) -> Methods:
     if info.verb in _OF_ONE and not info.name:
         return routes.item
     return routes.methods(info, bool(info.subresource))
+
+
+_TERMINATING = "create not allowed while custom resource definition is terminating"
+
+
+class TerminatingAdmission(AdmissionChain):
+    def __init__(self, delegate: AdmissionChain, is_terminating: Callable[[], bool]) -> None:
+        super().__init__()
+        self._delegate = delegate
+        self._is_terminating = is_terminating
+
+    async def admit(self, attributes: Attributes) -> None:
+        self._check(attributes)
+        await self._delegate.admit(attributes)
+
+    async def validate(self, attributes: Attributes) -> None:
+        self._check(attributes)
+        await self._delegate.validate(attributes)
+
+    def _check(self, attributes: Attributes) -> None:
+        if attributes.operation is Operation.CREATE and self._is_terminating():
+            raise Forbidden.of(attributes.resource.group_resource, attributes.name, _TERMINATING)

@@ -13,7 +13,7 @@ from pilothouse.apiserver.registry.carry_over import begin_generation, carry_ove
 from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.extensions.customresources.model import CustomResource, Version
-from pilothouse.extensions.customresources.scale_paths import ScalePaths
+from pilothouse.extensions.customresources.scale import ScalePaths
 from pilothouse.extensions.schema.compiled import CompiledSchema, OtherErrors, tolerated_errors
 from pilothouse.machinery.equality import deep_equal
 from pilothouse.machinery.errors import Invalid

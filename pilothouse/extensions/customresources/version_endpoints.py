@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 
 from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource, no_default
 from pilothouse.apiserver.endpoints.options import supported_fields
 from pilothouse.apiserver.endpoints.patch_types import SCHEMALESS_PATCHES
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, UNSTRUCTURED, Serializers
+from pilothouse.apiserver.endpoints.unstructured import UnstructuredDecoder
 from pilothouse.apiserver.registry.resource import Resource, cluster_metadata_fields, metadata_fields
 from pilothouse.apiserver.registry.scale import SCALE
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -17,22 +19,21 @@ from pilothouse.apiserver.storage.cbor import CborStore
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.object import Fields
 from pilothouse.apiserver.storage.views import store_of
-from pilothouse.extensions.conversion.converted_values import ConvertedValues
-from pilothouse.extensions.conversion.converter import WebhookConverter
-from pilothouse.extensions.conversion.forms import Forms
-from pilothouse.extensions.conversion.registry import ConvertingRegistry
-from pilothouse.extensions.conversion.store import ConvertingStore
+from pilothouse.extensions.conversion.converter import ConvertedValues, WebhookConverter
+from pilothouse.extensions.conversion.on_demand import ConvertingRegistry
+from pilothouse.extensions.conversion.store import ConvertingStore, Forms
 from pilothouse.extensions.customresources.columns import columns_of, scale_columns
 from pilothouse.extensions.customresources.conversion import Convert, from_stored, on_read, relabelled, to_stored
-from pilothouse.extensions.customresources.decoder import CustomResourceDecoder
 from pilothouse.extensions.customresources.model import CustomResource, Version
-from pilothouse.extensions.customresources.scale import CustomResourceScaleStore, ScaleDecoder
-from pilothouse.extensions.customresources.scale_paths import ScalePaths
+from pilothouse.extensions.customresources.scale import CustomResourceScaleStore, ScaleDecoder, ScalePaths
 from pilothouse.extensions.customresources.strategy import CustomResourceStatusStrategy, CustomResourceStrategy
+from pilothouse.extensions.schema.embedded import MalformedEmbeddedResource
 from pilothouse.extensions.schema.jsonpath import JsonPath, compile_path
+from pilothouse.machinery.apply.atoms import Atom
 from pilothouse.machinery.govalue import go_value
-from pilothouse.machinery.names import GroupResource, GroupVersion
+from pilothouse.machinery.names import GroupResource, GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.schema.object_type import DecodeError
 
 
 class Rules:
@@ -193,3 +194,31 @@ def _selectable_names(resource: CustomResource) -> list[str]:
 def _text(path: JsonPath, obj: Json) -> str:
     found = path.find(obj)
     return go_value(found[0]) if found and found[0] is not None else ""
+
+
+class CustomResourceDecoder(UnstructuredDecoder):
+    """Decodes objects for one version. As upstream, objects of another version are decoded by that version's schema."""
+
+    def __init__(self, resource: CustomResource, version: str) -> None:
+        super().__init__(resource.kind(version))
+        self.resource = resource
+
+    @cached_property
+    def atom(self) -> Atom:
+        return self.resource.schemas.of(self.kind.version).atom
+
+    @property
+    def fits_atom(self) -> bool:
+        """Always False: validation, which follows admission, reports wrong types."""
+        return False
+
+    def knows(self, kind: GroupVersionKind) -> bool:
+        return kind.group == self.kind.group and kind.version in self.resource.versions
+
+    def fit(self, obj: Json, named: GroupVersionKind) -> list[str]:
+        if named.group_kind != self.kind.group_kind:
+            return []  # validation rejects it with another message
+        try:
+            return self.resource.schemas.of(named.version).prune(obj)
+        except MalformedEmbeddedResource as error:
+            raise DecodeError(str(error)) from None

@@ -9,12 +9,10 @@ from __future__ import annotations
 from contextvars import ContextVar
 
 from pilothouse.apiserver.offload import NeedsOffload, is_offloaded
-from pilothouse.extensions.schema.apply_types import object_atom
-from pilothouse.extensions.schema.checks import compile_check, run_check
+from pilothouse.extensions.schema.checks import compile_check, run_check, validate_list_types
 from pilothouse.extensions.schema.correlation import Link
 from pilothouse.extensions.schema.defaulting import Defaulter, defaulter, drop_meaningless_nulls
 from pilothouse.extensions.schema.embedded import coerce, validate_embedded
-from pilothouse.extensions.schema.list_types import validate_list_types
 from pilothouse.extensions.schema.metrics import RATCHETING
 from pilothouse.extensions.schema.pruning import object_pruner
 from pilothouse.extensions.schema.rules.evaluation import (
@@ -25,12 +23,14 @@ from pilothouse.extensions.schema.rules.evaluation import (
     validate_rules,
 )
 from pilothouse.extensions.schema.structural import Structural, structural
-from pilothouse.machinery.apply.atoms import Atom
+from pilothouse.machinery.apply.atoms import DEDUCED, UNTYPED_ATOMIC, Atom, ListAtom, MapAtom, Scalar
+from pilothouse.machinery.apply.schema_atoms import atom_of
 from pilothouse.machinery.cel.environment import CompilationFailed
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import NOWHERE, Errors, ErrorType, FieldError, Path, invalid
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.schema.tree import object_meta_type
 
 _ROOT = Path()
 _COMPILED_INLINE = 40
@@ -184,3 +184,48 @@ def tolerated_errors() -> list[str]:
 
 def compile_schema(schema: Json | None, *, preserve_unknown_fields: bool) -> CompiledSchema:
     return CompiledSchema(schema, preserve_unknown_fields=preserve_unknown_fields)
+
+
+_SCALARS = {"integer": Scalar.NUMERIC, "number": Scalar.NUMERIC, "boolean": Scalar.BOOLEAN}
+_TEXT = Atom(Scalar.STRING)
+
+
+def object_atom(schema: Structural | None, *, preserve_unknown_fields: bool) -> Atom:
+    """Return the atom of a resource; DEDUCED without a schema."""
+    if schema is None:
+        return DEDUCED
+    keeps = preserve_unknown_fields or schema.preserves_unknown_fields
+    return Atom(map=_map(schema, keeps=keeps, resource=True))
+
+
+def _atom(schema: Structural, *, keeps: bool) -> Atom:
+    keeps = keeps or schema.preserves_unknown_fields
+    if schema.int_or_string or not schema.type:
+        return Atom(Scalar.UNTYPED, list=_list(schema, keeps=keeps), map=_map(schema, keeps=keeps))
+    if schema.type == "object":
+        return Atom(map=_map(schema, keeps=keeps))
+    if schema.type == "array":
+        return Atom(list=_list(schema, keeps=keeps))
+    if schema.type == "string":
+        return _TEXT if (schema.source.get("format") or "") in ("", "byte") else Atom(Scalar.UNTYPED)
+    return Atom(_SCALARS.get(schema.type, Scalar.UNTYPED))
+
+
+def _list(schema: Structural, *, keeps: bool) -> ListAtom:
+    element = _atom(schema.items, keeps=keeps) if schema.items is not None else UNTYPED_ATOMIC
+    if schema.list_type != "map" or schema.items is None:
+        return ListAtom(element, associative=schema.list_type == "set")
+    properties = schema.items.properties
+    defaults = {key: properties[key].default for key in schema.map_keys if key in properties}
+    known = {key: default for key, default in defaults.items() if default is not None}
+    return ListAtom(element, associative=True, keys=schema.map_keys, defaults=known)
+
+
+def _map(schema: Structural, *, keeps: bool, resource: bool = False) -> MapAtom:
+    fields = {name: _atom(child, keeps=keeps) for name, child in schema.properties.items()}
+    if resource or schema.embedded_resource:
+        fields |= {"apiVersion": _TEXT, "kind": _TEXT, "metadata": atom_of(object_meta_type())}
+    element = _atom(schema.additional, keeps=keeps) if schema.additional is not None else None
+    if element is None and (schema.allows_additional or keeps or not fields):
+        element = DEDUCED
+    return MapAtom(fields, element, atomic=schema.map_type == "atomic")

@@ -101,3 +101,22 @@ def structural(schema: Json) -> Structural:
 
 def _maybe_structural(schema: Any) -> Structural | None:
     return structural(schema) if isinstance(schema, dict) else None
+
+
+_PARTS = ("not", "items", "additionalProperties", "additionalItems", "allOf", "anyOf", "oneOf")
+_MAPS = ("properties", "patternProperties", "definitions", "dependencies")
+
+
+def every_schema(schema: Any) -> Iterator[Json]:
+    """Yield the schema and every nested schema. Non-dict values yield nothing."""
+    if isinstance(schema, list):
+        for each in schema:
+            yield from every_schema(each)
+    if not isinstance(schema, dict):
+        return
+    yield schema
+    for key in _PARTS:
+        yield from every_schema(schema.get(key))
+    for key in _MAPS:
+        for _, child in sorted((schema.get(key) or {}).items()):
+            yield from every_schema(child)

@@ -304,7 +304,7 @@ async def test_admission_webhooks_see_and_change_objects_in_the_version_that_the
 
 
 async def test_conversions_are_counted(server: API, hook: WebhookServer) -> None:
-    from pilothouse.extensions.conversion.metrics import CRD_LATENCY
+    from pilothouse.extensions.conversion.converter import CRD_LATENCY
 
     await install(server, widgets(hook.by_url()))
     labels = ("widgets.example.com", "v1", "v2", "true")

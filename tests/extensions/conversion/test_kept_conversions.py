@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.storage.interface import Entry
-from pilothouse.extensions.conversion.converted_values import ConvertedValue, ConvertedValues
+from pilothouse.extensions.conversion.converter import ConvertedValue, ConvertedValues
 
 
 def put(kept: ConvertedValues, key: str, revision: int, value: bytes, *, owner: int = 0) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pilothouse.extensions.schema.rules.declared import declared_type
-from pilothouse.extensions.schema.rules.environments import TypedEnvironment
+from pilothouse.extensions.schema.rules.programs import TypedEnvironment
 from pilothouse.extensions.schema.structural import structural
 from pilothouse.machinery.cel.cost.estimate import estimated_cost
 

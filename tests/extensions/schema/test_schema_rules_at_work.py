@@ -198,7 +198,7 @@ DEAR = "self.all(x, self.all(y, x + y >= 0))"
 @pytest.fixture
 def at_leisure(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a thread, where rules may take long."""
-    monkeypatch.setattr("pilothouse.extensions.schema.rules.budget.is_offloaded", lambda: True)
+    monkeypatch.setattr("pilothouse.extensions.schema.rules.programs.is_offloaded", lambda: True)
 
 
 @pytest.mark.usefixtures("at_leisure")
@@ -221,7 +221,7 @@ def test_a_message_that_costs_too_much_ends_all_validation() -> None:
 
 @pytest.mark.usefixtures("at_leisure")
 def test_all_rules_of_an_object_share_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pilothouse.extensions.schema.rules.budget.RUNTIME_BUDGET", 1000)
+    monkeypatch.setattr("pilothouse.extensions.schema.rules.programs.RUNTIME_BUDGET", 1000)
     schema = {"type": "array", "items": ruled(MANY, "self.all(x, x >= 0)")}
     found = errors(schema, [list(range(100)), [1, 2], list(range(100))] * 9)
     assert found == [

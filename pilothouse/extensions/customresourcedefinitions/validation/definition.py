@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pilothouse.extensions.customresourcedefinitions.approval import (
+from pilothouse.extensions.customresourcedefinitions.conditions import (
     APPROVED_ANNOTATION,
+    ESTABLISHED,
     ApprovalState,
     approval_of,
     is_protected_group,
 )
-from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED
-from pilothouse.extensions.customresourcedefinitions.validation.names import validate_names
 from pilothouse.extensions.customresourcedefinitions.validation.ratcheting import (
     ON_CREATE,
     options_on_update,
     strictest_on_update,
 )
-from pilothouse.extensions.customresourcedefinitions.validation.spec import validate_spec
+from pilothouse.extensions.customresourcedefinitions.validation.spec import validate_names, validate_spec
+from pilothouse.extensions.schema.structural import every_schema
 from pilothouse.kinds.conditions import is_true
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.objects import Json, annotations_of, metadata
+from pilothouse.machinery.validation.formats import format_check
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 from pilothouse.machinery.validation.object_meta import validate_object_meta, validate_object_meta_update
 from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
@@ -110,3 +111,19 @@ def _validate_approval(definition: Json, old: Json | None) -> Errors:
         yield required(path, approval.reason)
     elif approval.state is ApprovalState.INVALID:
         yield invalid(path, annotations_of(definition).get(APPROVED_ANNOTATION) or "", approval.reason)
+
+
+_NUMERIC = {"integer": ("int32", "int64"), "number": ("float", "double")}
+
+
+def unrecognized_formats(spec: Json) -> list[str]:
+    """Return the unrecognized formats in the order of the versions, with duplicates."""
+    schemas = ((version.get("schema") or {}).get("openAPIV3Schema") for version in spec.get("versions") or ())
+    return [part["format"] for schema in schemas for part in every_schema(schema) if not _is_recognized(part)]
+
+
+def _is_recognized(schema: Json) -> bool:
+    kind, name = schema.get("type") or "string", schema.get("format")
+    if not name:
+        return True
+    return format_check(name) is not None if kind == "string" else name in _NUMERIC.get(kind, ())

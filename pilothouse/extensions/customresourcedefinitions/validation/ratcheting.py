@@ -6,13 +6,10 @@ import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from pilothouse.extensions.customresourcedefinitions.ca_bundle import ca_bundle_of
-from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED
-from pilothouse.extensions.customresourcedefinitions.internal_form import InternalSpec
-from pilothouse.extensions.schema.definition.list_keys import validate_item_nullability, validate_set_items
-from pilothouse.extensions.schema.definition.standards import TYPES
+from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, ca_bundle_of
+from pilothouse.extensions.customresourcedefinitions.forms import InternalSpec
+from pilothouse.extensions.schema.definition.standards import TYPES, validate_item_nullability, validate_set_items
 from pilothouse.extensions.schema.definition.structure import is_structural
-from pilothouse.extensions.schema.every_schema import every_schema
 from pilothouse.extensions.schema.pruning import prune_value
 from pilothouse.extensions.schema.structural import (
     EMBEDDED,
@@ -22,6 +19,7 @@ from pilothouse.extensions.schema.structural import (
     PRESERVE,
     VALIDATIONS,
     Structural,
+    every_schema,
     structural,
 )
 from pilothouse.kinds.conditions import is_true

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from pilothouse.extensions.customresourcedefinitions.internal_form import InternalSpec
-from pilothouse.extensions.customresourcedefinitions.validation.conversion import NONE, validate_conversion
-from pilothouse.extensions.customresourcedefinitions.validation.names import validate_names, validate_required_names
-from pilothouse.extensions.customresourcedefinitions.validation.ratcheting import ValidationOptions, has_defaults
+from collections.abc import Sequence
+
+from pilothouse.extensions.customresourcedefinitions.forms import InternalSpec
+from pilothouse.extensions.customresourcedefinitions.validation.ratcheting import (
+    UNDERSTOOD_REVIEWS,
+    ValidationOptions,
+    has_defaults,
+)
 from pilothouse.extensions.customresourcedefinitions.validation.versions import (
     validate_common_to_versions,
     validate_versions,
 )
-from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
+from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.names import is_dns1035_label, is_dns1123_subdomain
+from pilothouse.machinery.validation.ca_bundles import validate_ca_bundle
+from pilothouse.machinery.validation.names import is_dns1035_label, is_dns1123_subdomain, is_kind_name
+from pilothouse.machinery.validation.webhook_clients import validate_client_config
 
 _SCOPES = ("Cluster", "Namespaced")
 
@@ -75,3 +81,87 @@ def _validate_conversion(spec: InternalSpec, path: Path, options: ValidationOpti
         why = "must be None if spec.preserveUnknownFields is true"
         yield invalid(path.child("strategy"), conversion.get("strategy") or "", why)
     yield from validate_conversion(conversion, path, options)
+
+
+_REQUIRED = ("plural", "singular", "kind", "listKind")
+
+
+def validate_required_names(names: Json, path: Path) -> Errors:
+    """Require all names; the spec needs them, and the status lacks names that are not accepted yet."""
+    for field in _REQUIRED:
+        if not names.get(field):
+            yield required(path.child(field))
+
+
+def validate_names(names: Json, path: Path) -> Errors:
+    for field in ("plural", "singular"):
+        yield from _validate_label(names.get(field) or "", path.child(field))
+    for field in ("kind", "listKind"):
+        yield from _validate_kind(names.get(field) or "", path.child(field))
+    for position, name in enumerate(names.get("shortNames") or ()):
+        yield from _validate_each(name, path.child("shortNames").index(position))
+    if names.get("kind") and names["kind"] == names.get("listKind"):
+        yield invalid(path.child("listKind"), names["listKind"], "kind and listKind may not be the same")
+    for position, name in enumerate(names.get("categories") or ()):
+        yield from _validate_each(name, path.child("categories").index(position))
+
+
+def _validate_label(name: str, path: Path) -> Errors:
+    if name:
+        yield from _validate_each(name, path)
+
+
+def _validate_each(name: str, path: Path) -> Errors:
+    if problems := is_dns1035_label(name):
+        yield invalid(path, name, ",".join(problems))
+
+
+def _validate_kind(name: str, path: Path) -> Errors:
+    if name:
+        yield from (invalid(path, name, problem) for problem in is_kind_name(name))
+
+
+NONE, WEBHOOK = "None", "Webhook"
+
+_NOT_FOR_NONE = "should not be set when strategy is not set to Webhook"
+
+
+def validate_conversion(conversion: Json, path: Path, options: ValidationOptions) -> Errors:
+    strategy = conversion.get("strategy") or ""
+    if not strategy:
+        yield required(path.child("strategy"))
+    elif strategy not in (NONE, WEBHOOK):
+        yield not_supported(path.child("strategy"), strategy, (NONE, WEBHOOK))
+    webhook = conversion.get("webhook") or {}
+    client, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
+    if strategy == WEBHOOK:
+        yield from _validate_client(client, path.child("webhookClientConfig"), options)
+        yield from _validate_review_versions(versions, path.child("conversionReviewVersions"), options)
+        return
+    if client is not None:
+        yield forbidden(path.child("webhookClientConfig"), _NOT_FOR_NONE)
+    if versions:
+        yield forbidden(path.child("conversionReviewVersions"), _NOT_FOR_NONE)
+
+
+def _validate_client(client: Json | None, path: Path, options: ValidationOptions) -> Errors:
+    if client is None:
+        yield required(path, "required when strategy is set to Webhook")
+        return
+    yield from validate_client_config(client, path)
+    if not options.allows_invalid_ca_bundle:
+        yield from validate_ca_bundle(client.get("caBundle") or "", path.child("caBundle"))
+
+
+def _validate_review_versions(versions: Sequence[str], path: Path, options: ValidationOptions) -> Errors:
+    if not versions:
+        yield required(path)
+        return
+    for position, version in enumerate(versions):
+        if version in versions[:position]:
+            yield invalid(path.index(position), version, "duplicate version")
+            continue
+        for problem in is_dns1035_label(version):
+            yield invalid(path.index(position), version, problem)
+    if options.requires_understood_review and not set(versions) & set(UNDERSTOOD_REVIEWS):
+        yield invalid(path, list(versions), f"must include at least one of {', '.join(UNDERSTOOD_REVIEWS)}")

@@ -12,8 +12,7 @@ from pilothouse.extensions.schema.definition.go_form import go_rule
 from pilothouse.extensions.schema.field_paths import InvalidFieldPath, find_field
 from pilothouse.extensions.schema.metrics import COMPILATION
 from pilothouse.extensions.schema.rules.declared import MAX_REQUEST_SIZE, declared_type
-from pilothouse.extensions.schema.rules.environments import TypedEnvironment
-from pilothouse.extensions.schema.rules.programs import RuleFaults
+from pilothouse.extensions.schema.rules.programs import RuleFaults, TypedEnvironment
 from pilothouse.extensions.schema.structural import VALIDATIONS, Structural, structural
 from pilothouse.machinery.cel.cost.estimate import estimated_cost
 from pilothouse.machinery.cel.cost.sizes import product, total

@@ -5,13 +5,16 @@ The rules of a structural schema with valid defaults are compiled, and their cos
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
+from typing import Any
 
-from pilothouse.extensions.schema.definition.defaults import validate_defaults
+from pilothouse.extensions.schema.checks import compile_check, run_check
 from pilothouse.extensions.schema.definition.go_form import go_schema
 from pilothouse.extensions.schema.definition.rules import (
     EstimatedCost,
     RulePlace,
+    judge_rules,
     validate_expressions,
     validate_rule_declarations,
 )
@@ -27,9 +30,14 @@ from pilothouse.extensions.schema.definition.structure import (
     unsupported_part,
     validate_structural,
 )
-from pilothouse.extensions.schema.structural import EMBEDDED, VALIDATIONS, structural
+from pilothouse.extensions.schema.embedded import MalformedEmbeddedResource, coerce, validate_embedded
+from pilothouse.extensions.schema.problems import printable
+from pilothouse.extensions.schema.pruning import prune_value
+from pilothouse.extensions.schema.rules.evaluation import rule_node, validate_rules
+from pilothouse.extensions.schema.structural import EMBEDDED, VALIDATIONS, Structural, structural
 from pilothouse.machinery.cel.cost.sizes import product
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.equality import deep_equal
 from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid
 from pilothouse.machinery.objects import Json
 
@@ -194,3 +202,40 @@ def _count_below(schema: Json, count: int | None) -> int | None:
     elif schema.get("type") == "object" and schema.get("additionalProperties") is not None:
         most = schema.get("maxProperties")
     return None if count is None or most is None else product(count, max(most, 0))
+
+
+def validate_defaults(schema: Structural, path: Path, *, must_be_pruned: bool = True) -> Errors:
+    """Validate all defaults of a schema, except in additionalProperties, as upstream."""
+    if schema.default is not None:
+        yield from _validate_default(schema, path.child("default"), must_be_pruned=must_be_pruned)
+    if schema.items is not None:
+        yield from validate_defaults(schema.items, path.child("items"), must_be_pruned=must_be_pruned)
+    for name, child in schema.properties.items():
+        at = path.child("properties").key(name)
+        yield from validate_defaults(child, at, must_be_pruned=must_be_pruned)
+
+
+def _validate_default(schema: Structural, path: Path, *, must_be_pruned: bool) -> Errors:
+    default: Any = copy.deepcopy(schema.default)
+    if must_be_pruned:
+        pruned = copy.deepcopy(default)
+        prune_value(pruned, schema)
+        if not deep_equal(pruned, default):
+            yield invalid(path, printable(default), "must not have unknown fields")
+    try:
+        list(coerce(default, schema, path, drop_invalid=False))
+    except MalformedEmbeddedResource as malformed:
+        yield malformed.error
+        return
+    found = list(validate_embedded(default, schema, path))
+    found = found or list(run_check(compile_check(schema.source), default, path=path))
+    yield from found or _rule_errors(schema, default, path)
+
+
+def _rule_errors(schema: Structural, default: Any, path: Path) -> Errors:
+    """Evaluate the rules on the default, both as an unchanged and as a new value. Rules that do not compile are
+    reported again."""
+    node = rule_node(schema, root=schema.embedded_resource, judge=judge_rules)
+    if node is not None:
+        found = list(validate_rules(node, default, default, path))
+        yield from found or validate_rules(node, default, None, path)

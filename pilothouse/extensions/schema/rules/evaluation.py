@@ -13,10 +13,15 @@ from typing import Any, TypeAlias
 from pilothouse.extensions.schema.correlation import Link
 from pilothouse.extensions.schema.metrics import COMPILATION, EVALUATION
 from pilothouse.extensions.schema.problems import printable
-from pilothouse.extensions.schema.rules.budget import OUT_OF_BUDGET, Budget
 from pilothouse.extensions.schema.rules.declared import declared_type
-from pilothouse.extensions.schema.rules.environments import TypedEnvironment
-from pilothouse.extensions.schema.rules.programs import Bindings, RuleFaults, RuleProgram
+from pilothouse.extensions.schema.rules.programs import (
+    OUT_OF_BUDGET,
+    Bindings,
+    Budget,
+    RuleFaults,
+    RuleProgram,
+    TypedEnvironment,
+)
 from pilothouse.extensions.schema.rules.values import Conversion, conversion
 from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.cel.declared import Declared

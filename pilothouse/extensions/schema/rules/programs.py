@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from pilothouse.apiserver.offload import NeedsOffload, is_offloaded
 from pilothouse.extensions.schema.field_paths import InvalidFieldPath, find_field
-from pilothouse.extensions.schema.rules.budget import Budget
-from pilothouse.extensions.schema.rules.environments import TypedEnvironment
 from pilothouse.extensions.schema.structural import Structural
+from pilothouse.machinery.cel.declared import Declared, DeclaredTypes
+from pilothouse.machinery.cel.environment import Compiled, Environment
+from pilothouse.machinery.cel.front.types import optional_of
+from pilothouse.machinery.cel.interpreter.errors import CostLimitExceeded
 from pilothouse.machinery.cel.interpreter.values import NONE, Optional
-from pilothouse.machinery.cel.program import EvaluationOutcome, Program
+from pilothouse.machinery.cel.library.table import LATEST
+from pilothouse.machinery.cel.program import PER_CALL_LIMIT, EvaluationOutcome, Program
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -92,3 +97,60 @@ def _normalized(field_path: str, schema: Structural) -> str:
         return find_field(field_path, schema).path.text if field_path else ""
     except InvalidFieldPath:
         return ""
+
+
+_SELF = "selfType"
+
+
+class TypedEnvironment:
+    """Compiles expressions on `self` and `oldSelf` of one declared type."""
+
+    def __init__(self, declared: Declared, *, minor: int = LATEST) -> None:
+        self._declared = declared
+        self._minor = minor
+        self._made: dict[bool, Environment] = {}
+
+    def compile(self, expression: str, *, optional_old: bool = False) -> Compiled:
+        """Raises CompilationFailed."""
+        found = self._made.get(optional_old)
+        if found is None:
+            types = DeclaredTypes()
+            own = types.add(self._declared, _SELF)
+            variables = {"self": own, "oldSelf": optional_of(own) if optional_old else own}
+            found = self._made[optional_old] = Environment(variables, types.structs, minor=self._minor)
+        return found.compile(expression)
+
+
+RUNTIME_BUDGET = 10_000_000
+OUT_OF_BUDGET = "running out of cost budget, no further validation rules will be run"
+_INLINE = 20_000
+"""Some milliseconds: how long the event loop may be held up."""
+
+
+class Budget:
+    """The cost that the rules of one object may still have. Raises TakesLong where rules prove too dear for where they
+    run.
+    """
+
+    def __init__(self) -> None:
+        self.remaining = RUNTIME_BUDGET
+        self._inline = None if is_offloaded() else _INLINE
+        """The cost that may still be spent on the event loop; None where nobody waits."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.remaining < 0
+
+    def run(self, program: Program, variables: Mapping[str, Any]) -> EvaluationOutcome:
+        """Return the outcome of the program. When the budget is over, that outcome does not count."""
+        outcome = program.run(variables, limit=PER_CALL_LIMIT if self._inline is None else self._inline)
+        if self._inline is not None:
+            if isinstance(outcome.error, CostLimitExceeded):
+                raise NeedsOffload
+            self._inline -= outcome.cost
+        self.remaining = self.remaining - outcome.cost if outcome.cost <= self.remaining else -1
+        return outcome
+
+    def end(self) -> None:
+        """No further rule is run."""
+        self.remaining = -1

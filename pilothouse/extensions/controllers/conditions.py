@@ -1,17 +1,75 @@
-"""The non-structural schema controller: sets NonStructuralSchema with the violations of a stored schema."""
+"""The establishing controller: sets Established on definitions with accepted names.
+
+A definition whose conversion webhook has an invalid CA bundle is not established.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pilothouse.extensions.controllers.definitions import DefinitionInformer
-from pilothouse.extensions.controllers.status_writer import StatusWriter
-from pilothouse.extensions.customresourcedefinitions.conditions import NON_STRUCTURAL_SCHEMA
-from pilothouse.kinds.conditions import Condition, find_condition, remove_condition, set_condition
+from pilothouse.extensions.controllers.definitions import DefinitionInformer, StatusWriter
+from pilothouse.extensions.customresourcedefinitions.conditions import (
+    API_APPROVED,
+    ESTABLISHED,
+    NAMES_ACCEPTED,
+    NON_STRUCTURAL_SCHEMA,
+    ApprovalState,
+    approval_of,
+    ca_bundle_of,
+    is_protected_group,
+)
+from pilothouse.kinds.conditions import Condition, find_condition, is_true, remove_condition, set_condition
 from pilothouse.machinery.event_loop import yield_to_loop
-from pilothouse.machinery.field import FieldError, invalid, root
+from pilothouse.machinery.field import NOWHERE, FieldError, invalid, root
 from pilothouse.machinery.objects import Json, metadata, uid_of
 from pilothouse.machinery.status_error import aggregate
+from pilothouse.machinery.validation.ca_bundles import validate_ca_bundle
+
+_ACCEPTED = Condition(ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted")
+_INVALID_CA_BUNDLE = Condition(ESTABLISHED, "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
+
+
+class EstablishingController:
+    def __init__(self, definitions: DefinitionInformer, writer: StatusWriter) -> None:
+        self._definitions = definitions
+        self._writer = writer
+
+    async def sync(self, name: str) -> None:
+        definition = self._definitions.get(name)
+        if definition is None or not _is_due(definition):
+            return
+        if not _condition(definition).is_same_as(find_condition(definition, ESTABLISHED)):
+            await self._writer.write(definition, _establish)
+
+
+def _is_due(definition: Json) -> bool:
+    return is_true(definition, NAMES_ACCEPTED) and not is_true(definition, ESTABLISHED)
+
+
+def _establish(current: Json) -> None:
+    if _is_due(current):
+        set_condition(current, _condition(current))
+
+
+def _condition(definition: Json) -> Condition:
+    is_valid = not any(validate_ca_bundle(ca_bundle_of(definition["spec"]), NOWHERE))
+    return _ACCEPTED if is_valid else _INVALID_CA_BUNDLE
+
+
+class APIApprovalController:
+    def __init__(self, definitions: DefinitionInformer, writer: StatusWriter) -> None:
+        self._definitions = definitions
+        self._writer = writer
+
+    async def sync(self, name: str) -> None:
+        definition = self._definitions.get(name)
+        if definition is None or not is_protected_group(definition["spec"]["group"]):
+            return
+        approval = approval_of(definition)
+        status = "True" if approval.state is ApprovalState.APPROVED else "False"
+        condition = Condition(API_APPROVED, status, approval.state.value, approval.reason)
+        if not condition.is_same_as(find_condition(definition, API_APPROVED)):
+            await self._writer.write(definition, lambda current: set_condition(current, condition))
 
 
 class NonStructuralSchemaController:
