@@ -20,11 +20,13 @@ from pilothouse.client.workqueue.rate_limiting import (
     MaxOfRateLimiter,
     RateLimitingQueue,
 )
-from pilothouse.controllers.endpointslice.config import EndpointConfig
-from pilothouse.controllers.job.config import JobConfig
-from pilothouse.controllers.nodeipam.config import NodeIPAMConfig
-from pilothouse.controllers.nodelifecycle.config import NodeLifecycleConfig
-from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
+from pilothouse.controllers.config import (
+    AutoscalerConfig,
+    EndpointConfig,
+    JobConfig,
+    NodeIPAMConfig,
+    NodeLifecycleConfig,
+)
 from pilothouse.controllers.resourcequota.evaluator import Evaluators
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource

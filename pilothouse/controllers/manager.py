@@ -25,8 +25,8 @@ from pilothouse.client.leaderelection.lease_lock import LeaseLock
 from pilothouse.client.rest.client import Client
 from pilothouse.client.wait import Backoff
 from pilothouse.controllers.context import ControllerConfig, ControllerContext
-from pilothouse.controllers.descriptor import ControllerDescriptor
 from pilothouse.controllers.resources import SERVICE_ACCOUNTS
+from pilothouse.controllers.table import ControllerDescriptor
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.names import GroupVersionResource

@@ -8,7 +8,8 @@ deployment controller.
 
 from __future__ import annotations
 
-from pilothouse.controllers.descriptor import ControllerDescriptor
+from collections.abc import Callable, Iterator, Sequence
+
 from pilothouse.controllers.resources import (
     CRON_JOBS,
     DAEMON_SETS,
@@ -30,6 +31,36 @@ from pilothouse.controllers.resources import (
     STORAGE_VERSION_MIGRATIONS,
     VOLUME_ATTRIBUTES_CLASSES,
 )
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.names import GroupVersionResource
+
+ALL, NONE = "*", "-*"
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerDescriptor:
+    """Description of a controller. Names, aliases and service accounts are kube-controller-manager's."""
+
+    name: str
+    module: str
+    alias: str = ""
+    on_by_default: bool = True
+    """Whether `*` includes the controller."""
+    with_simulation: bool = False
+    """Whether `*` includes the controller only with simulated nodes, where it stands in for a cloud provider."""
+    account: str = ""
+    """Service account in kube-system; empty = the server's own identity."""
+    has_every_right: bool = False
+    """Whether the controller acts with full privileges, because Kubernetes defines no role for it."""
+    feature: str = ""
+    """Feature gate that must be enabled for this controller and its resource."""
+    concerns: tuple[GroupVersionResource, ...] = ()
+    """Resources whose first object starts the controller; empty = starts at once."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name, self.alias) if self.alias else (self.name,)
+
 
 CONTROLLERS = (
     ControllerDescriptor(
@@ -59,7 +90,7 @@ CONTROLLERS = (
     ),
     ControllerDescriptor(
         "clusterrole-aggregation-controller",
-        "clusterroleaggregation.controller",
+        "clusterroleaggregation",
         alias="clusterrole-aggregation",
         account="clusterrole-aggregation-controller",
     ),
@@ -166,9 +197,7 @@ CONTROLLERS = (
         alias="pvc-protection",
         account="pvc-protection-controller",
     ),
-    ControllerDescriptor(
-        "pod-garbage-collector-controller", "podgc.controller", alias="podgc", account="pod-garbage-collector"
-    ),
+    ControllerDescriptor("pod-garbage-collector-controller", "podgc", alias="podgc", account="pod-garbage-collector"),
     ControllerDescriptor(
         "replicaset-controller",
         "replicaset.controller",
@@ -178,7 +207,7 @@ CONTROLLERS = (
     ),
     ControllerDescriptor(
         "replicationcontroller-controller",
-        "replication.controller",
+        "replication",
         alias="replicationcontroller",
         account="replication-controller",
         concerns=(REPLICATION_CONTROLLERS,),
@@ -204,7 +233,7 @@ CONTROLLERS = (
     ),
     ControllerDescriptor(
         "service-cidr-controller",
-        "servicecidrs.controller",
+        "servicecidrs",
         account="service-cidrs-controller",
         concerns=(SERVICE_CIDRS,),
     ),
@@ -241,15 +270,13 @@ CONTROLLERS = (
     ),
     ControllerDescriptor(
         "storage-version-migrator-controller",
-        "storageversionmigrator.controller",
+        "storageversionmigrator",
         alias="svm",
         account="storage-version-migrator-controller",
         feature="StorageVersionMigrator",
         concerns=(STORAGE_VERSION_MIGRATIONS,),
     ),
-    ControllerDescriptor(
-        "taint-eviction-controller", "tainteviction.controller", account="node-controller", concerns=(NODES,)
-    ),
+    ControllerDescriptor("taint-eviction-controller", "tainteviction", account="node-controller", concerns=(NODES,)),
     ControllerDescriptor(
         "token-cleaner-controller",
         "bootstrap.token_cleaner",
@@ -259,14 +286,14 @@ CONTROLLERS = (
     ),
     ControllerDescriptor(
         "ttl-after-finished-controller",
-        "ttlafterfinished.controller",
+        "ttlafterfinished",
         alias="ttl-after-finished",
         account="ttl-after-finished-controller",
     ),
-    ControllerDescriptor("ttl-controller", "ttl.controller", alias="ttl", account="ttl-controller", concerns=(NODES,)),
+    ControllerDescriptor("ttl-controller", "ttl", alias="ttl", account="ttl-controller", concerns=(NODES,)),
     ControllerDescriptor(
         "validatingadmissionpolicy-status-controller",
-        "validatingadmissionpolicystatus.controller",
+        "validatingadmissionpolicystatus",
         account="validatingadmissionpolicy-status-controller",
     ),
     ControllerDescriptor(
@@ -276,3 +303,31 @@ CONTROLLERS = (
         concerns=(VOLUME_ATTRIBUTES_CLASSES,),
     ),
 )
+
+
+def enabled(
+    choice: Sequence[str], *, simulation: bool = False, has_feature: Callable[[str], bool] = lambda name: False
+) -> list[ControllerDescriptor]:
+    """Return the enabled controllers. `*` enables all defaults, `-*` disables all; `foo` and `-foo` take precedence.
+
+    `simulation` tells whether nodes are simulated; `has_feature` tests a feature gate.
+    """
+    wanted = [each for each in CONTROLLERS if _is_enabled(each, choice, simulation)]
+    return [each for each in wanted if not each.feature or has_feature(each.feature)]
+
+
+def unknown(choice: Sequence[str]) -> Iterator[str]:
+    """Yield names in the list that match no controller."""
+    known = {name for each in CONTROLLERS for name in each.names}
+    for entry in choice:
+        name = entry.removeprefix("-")
+        if entry not in (ALL, NONE) and name not in known:
+            yield name
+
+
+def _is_enabled(descriptor: ControllerDescriptor, choice: Sequence[str], simulation: bool) -> bool:
+    for entry in choice:
+        if entry.removeprefix("-") in descriptor.names:
+            return not entry.startswith("-")
+    by_default = next((entry for entry in choice if entry in (ALL, NONE)), NONE)
+    return by_default == ALL and descriptor.on_by_default and (simulation or not descriptor.with_simulation)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
+from pilothouse.controllers.config import (
+    AutoscalerConfig,
+    EndpointConfig,
+    JobConfig,
+    NodeIPAMConfig,
+    NodeLifecycleConfig,
+)
 from pilothouse.controllers.context import ControllerConfig, SignToken
-from pilothouse.controllers.endpointslice.config import EndpointConfig
-from pilothouse.controllers.job.config import JobConfig
-from pilothouse.controllers.nodeipam.config import NodeIPAMConfig
-from pilothouse.controllers.nodelifecycle.config import NodeLifecycleConfig
-from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
 from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.options.completion import CompletedOptions

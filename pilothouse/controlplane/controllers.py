@@ -11,8 +11,7 @@ from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.client.idleness import at_work
 from pilothouse.client.rest.client import Client
-from pilothouse.controllers.choice import enabled
-from pilothouse.controllers.descriptor import ControllerDescriptor
+from pilothouse.controllers.table import ControllerDescriptor, enabled
 from pilothouse.controlplane.background_work import election
 from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.options.completion import CompletedOptions

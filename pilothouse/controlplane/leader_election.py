@@ -67,12 +67,12 @@ class _CoordinatedLeaderElection:
 
     async def _lead(self) -> None:
         from pilothouse.controllers.context import ControllerContext
-        from pilothouse.controllers.leaderelection import controller, garbage_collection
+        from pilothouse.controllers.leaderelection import controller
 
         context = ControllerContext(self._client, REGISTRY)
         try:
             async with asyncio.TaskGroup() as running:
                 running.create_task(controller.run(context))
-                running.create_task(garbage_collection.run(context))
+                running.create_task(controller.collect_expired_candidates(context))
         finally:
             await context.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pilothouse.client.idleness import at_work
-from pilothouse.controllers.choice import enabled
+from pilothouse.controllers.table import enabled
 from pilothouse.controlplane.certificates.simulated_kubelet import ensure_kubelet_certificates
 from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.options.completion import CompletedOptions

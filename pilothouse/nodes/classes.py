@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.loadbalancer.ingresses import CLASS
-from pilothouse.controllers.volume.persistentvolume.fields import SIMULATED
+from pilothouse.controllers.volume.persistentvolume.matching import SIMULATED
 from pilothouse.machinery.errors import AlreadyExists
 
 _STORAGE = {

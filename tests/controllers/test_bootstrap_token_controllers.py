@@ -17,8 +17,8 @@ from prometheus_client import CollectorRegistry
 
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.bootstrap.tokens import time_remaining
-from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.manager import ControllerManager
+from pilothouse.controllers.table import enabled
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.times import format_time
 

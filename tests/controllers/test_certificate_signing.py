@@ -23,9 +23,9 @@ from prometheus_client import CollectorRegistry
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.certificates.authority import CertificateAuthority
 from pilothouse.controllers.certificates.cleaner import outlived
-from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.context import ControllerConfig
 from pilothouse.controllers.manager import ControllerManager
+from pilothouse.controllers.table import enabled
 from pilothouse.controlplane.certificates.keep import keep_authority
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import format_time

@@ -15,10 +15,10 @@ from prometheus_client import CollectorRegistry
 
 from pilothouse.client.leaderelection.elector import ElectionTimes
 from pilothouse.client.rest.options import ListOptions
-from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.manager import ControllerManager, Election
 from pilothouse.controllers.resources import SECRETS
+from pilothouse.controllers.table import enabled
 from pilothouse.errors import Forbidden
 
 TIMES = ElectionTimes(lease_duration=2.0, renew_deadline=1.0, retry_period=0.05)

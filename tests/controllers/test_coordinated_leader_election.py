@@ -16,9 +16,8 @@ from whole_server import whole_server
 from pilothouse.client import Client, ElectionTimes, Json, LeaderElector, LeaseCandidate, LeaseLock
 from pilothouse.client.clock import cancelled
 from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.leaderelection import garbage_collection
 from pilothouse.controllers.leaderelection.candidates import Candidate, DifferentStrategies, best_leader, best_strategy
-from pilothouse.controllers.leaderelection.lease import with_elected
+from pilothouse.controllers.leaderelection.controller import collect_expired_candidates, with_elected
 from pilothouse.machinery.times import format_micro_time, format_time
 
 GATED: Any = {"feature_gates": "CoordinatedLeaderElection=true", "runtime_config": "coordination.k8s.io/v1beta1=true"}
@@ -74,7 +73,7 @@ async def test_candidates_of_programs_that_are_gone_are_deleted(client: Client) 
     await candidates.create(candidate("gone", renewTime=format_micro_time(datetime.now(UTC) - timedelta(hours=1))))
     await candidates.create(candidate("here"))
     context = ControllerContext(client, CollectorRegistry())
-    collecting = asyncio.create_task(garbage_collection.run(context))
+    collecting = asyncio.create_task(collect_expired_candidates(context))
     await until_gone(candidates, "gone")
     assert (await candidates.get("here"))["metadata"]["name"] == "here"
     await cancelled(collecting)

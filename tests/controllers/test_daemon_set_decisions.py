@@ -8,14 +8,11 @@ from typing import Any
 import pytest
 
 from pilothouse.client.fake_clock import FakeClock
-from pilothouse.controllers.daemon.failed_pods import FailedPodsBackoff
-from pilothouse.controllers.daemon.node_fit import Fit, NodeFit
+from pilothouse.controllers.daemon.controller import FailedPodsBackoff
+from pilothouse.controllers.daemon.node_fit import Fit, NodeFit, target_node, template_on_node
 from pilothouse.controllers.daemon.placement import Plan, plan_placement
-from pilothouse.controllers.daemon.pod_template import target_node, template_on_node
-from pilothouse.controllers.daemon.rolling_update import plan_update
-from pilothouse.controllers.daemon.status import count
-from pilothouse.controllers.daemon.strategy import max_surge, max_unavailable
-from pilothouse.controllers.daemon.view import DaemonView, by_node
+from pilothouse.controllers.daemon.update import plan_update
+from pilothouse.controllers.daemon.view import DaemonView, by_node, count, max_surge, max_unavailable
 from pilothouse.machinery.objects import Json, name_of
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)

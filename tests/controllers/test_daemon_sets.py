@@ -13,7 +13,7 @@ from controllers_on_a_server import ControlledServer, controlled_server, managed
 from played_pods import AT_ONCE, finish_deletion, pods_of, run_pods, set_phase
 
 from pilothouse.client import Json, ResourceClient, name_of
-from pilothouse.controllers.daemon.pod_template import target_node
+from pilothouse.controllers.daemon.node_fit import target_node
 
 LABELS = {"app": "agent"}
 

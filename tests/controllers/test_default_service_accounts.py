@@ -12,8 +12,8 @@ from controllers_on_a_server import ControlledServer, controlled_server, running
 from prometheus_client import CollectorRegistry
 
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.manager import ControllerManager
+from pilothouse.controllers.table import enabled
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, uid_of
 

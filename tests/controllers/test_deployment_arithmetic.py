@@ -7,27 +7,35 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pilothouse.client import Json, name_of
-from pilothouse.controllers.deployment.cleanup import dispensable
-from pilothouse.controllers.deployment.conditions import new_condition, remove_condition, set_condition
-from pilothouse.controllers.deployment.fenceposts import Fenceposts, fenceposts, max_scaled_down, new_set_size, resolve
 from pilothouse.controllers.deployment.new_replica_set import new_replica_set, replica_set_name
-from pilothouse.controllers.deployment.progress import rollout_status
-from pilothouse.controllers.deployment.proportions import is_saturated, proportional_sizes
 from pilothouse.controllers.deployment.replica_sets import (
+    HISTORY,
+    REVISION,
+    Fenceposts,
     ReplicaSets,
     active_or_latest,
+    annotations_of_new_set,
+    fenceposts,
+    last_revision,
+    max_revision,
+    max_scaled_down,
+    new_set_size,
+    resolve,
     same_template,
     sorted_out,
     total_terminating,
 )
-from pilothouse.controllers.deployment.revisions import (
-    HISTORY,
-    REVISION,
-    annotations_of_new_set,
-    last_revision,
-    max_revision,
+from pilothouse.controllers.deployment.rollouts import dispensable, is_saturated, proportional_sizes
+from pilothouse.controllers.deployment.status import (
+    is_complete,
+    is_progressing,
+    is_timed_out,
+    new_condition,
+    remove_condition,
+    rollout_status,
+    seconds_until_check,
+    set_condition,
 )
-from pilothouse.controllers.deployment.status import is_complete, is_progressing, is_timed_out, seconds_until_check
 from pilothouse.kinds.conditions import find_in
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)

@@ -15,8 +15,8 @@ from replicated_workloads import LABELS, Workloads, condition, image_of, names, 
 from skipping_clock import SkippingClock
 
 from pilothouse.client import DeleteOptions, Json, name_of, uid_of
-from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.manager import ControllerManager
+from pilothouse.controllers.table import enabled
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pilothouse.client.cache.indexer import Indexer
-from pilothouse.controllers.endpointslice.desired import address_types, desired_endpoints
-from pilothouse.controllers.endpointslice.pods import find_port
-from pilothouse.controllers.endpointslice.trigger_times import TriggerTimeTracker
+from pilothouse.controllers.endpointslice.endpoint import find_port
+from pilothouse.controllers.endpointslice.reconciler import address_types, desired_endpoints
+from pilothouse.controllers.endpointslice.service_syncs import TriggerTimeTracker
 from pilothouse.machinery.objects import Json
 
 

@@ -13,10 +13,10 @@ from controllers_on_a_server import ControlledServer, controlled_server, running
 from prometheus_client import CollectorRegistry
 
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.choice import enabled
-from pilothouse.controllers.disruption.stale_pods import seconds_until_stale, without_disruption
+from pilothouse.controllers.disruption.controller import seconds_until_stale, without_disruption
 from pilothouse.controllers.disruption.status import Disrupted, Wanted, disrupted, new_status, scaled
 from pilothouse.controllers.manager import ControllerManager
+from pilothouse.controllers.table import enabled
 from pilothouse.machinery.objects import Json, uid_of
 from pilothouse.machinery.server_errors import TooManyRequests
 from pilothouse.machinery.times import format_time

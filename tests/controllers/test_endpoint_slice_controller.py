@@ -12,8 +12,8 @@ from controllers_on_a_server import ControlledServer, controlled_server, managed
 from service_pods import ServicesAndPods
 
 from pilothouse.client.rest.options import DeleteOptions
+from pilothouse.controllers.config import EndpointConfig
 from pilothouse.controllers.context import ControllerConfig
-from pilothouse.controllers.endpointslice.config import EndpointConfig
 from pilothouse.machinery.objects import Json, annotations_of, labels_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

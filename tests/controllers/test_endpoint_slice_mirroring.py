@@ -11,8 +11,8 @@ from awaiting import until_all
 from controllers_on_a_server import ControlledServer, controlled_server, managed
 from service_pods import ServicesAndPods
 
+from pilothouse.controllers.config import EndpointConfig
 from pilothouse.controllers.context import ControllerConfig
-from pilothouse.controllers.endpointslice.config import EndpointConfig
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, uid_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

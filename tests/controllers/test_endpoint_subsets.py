@@ -8,7 +8,7 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.controllers.endpoint.subsets import MAX_CAPACITY, is_same, number_of_addresses, repack, truncated
+from pilothouse.controllers.endpoint.desired import MAX_CAPACITY, is_same, number_of_addresses, repack, truncated
 from pilothouse.machinery.objects import Json
 
 IPS = st.lists(st.sampled_from(["10.0.0.1", "10.0.0.2", "10.0.0.3"]).map(lambda ip: {"ip": ip}), max_size=3)

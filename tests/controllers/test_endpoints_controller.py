@@ -45,8 +45,8 @@ def shown(endpoints: Json) -> list[dict[str, Any]]:
     ]
 
 
-async def until_shown(there: ServicesAndPods, *subsets: tuple[list[int], list[str], list[str]]) -> Json:
-    wanted = [{"ports": ports, "ready": ready, "waiting": waiting} for ports, ready, waiting in subsets]
+async def until_shown(there: ServicesAndPods, *desired: tuple[list[int], list[str], list[str]]) -> Json:
+    wanted = [{"ports": ports, "ready": ready, "waiting": waiting} for ports, ready, waiting in desired]
     return await until(there.endpoints, "web", lambda found: shown(found) == wanted)
 
 
@@ -89,9 +89,8 @@ async def test_a_headless_service_may_have_no_ports(there: ServicesAndPods) -> N
 
 
 async def test_more_addresses_than_endpoints_may_have_are_cut_off(there: ServicesAndPods, monkeypatch: Any) -> None:
-    from pilothouse.controllers.endpoint import desired, subsets
+    from pilothouse.controllers.endpoint import desired
 
-    monkeypatch.setattr(subsets, "MAX_CAPACITY", 2)
     monkeypatch.setattr(desired, "MAX_CAPACITY", 2)
     await there.service("web")
     for number in range(3):
@@ -116,8 +115,8 @@ async def test_endpoints_go_with_their_service_and_come_back_without_it_asking(t
 
 async def test_endpoints_of_services_without_selector_are_left_alone(there: ServicesAndPods) -> None:
     await there.service("own", selector=None)
-    subsets = [{"addresses": [{"ip": "10.9.9.9"}], "ports": [{"port": 1}]}]
-    await there.endpoints.create({"metadata": {"name": "own"}, "subsets": subsets})
+    desired = [{"addresses": [{"ip": "10.9.9.9"}], "ports": [{"port": 1}]}]
+    await there.endpoints.create({"metadata": {"name": "own"}, "subsets": desired})
     await there.services.patch("own", {"metadata": {"labels": {"changed": "true"}}})
     await there.service("web")
     await until(there.endpoints, "web")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pilothouse.controllers.endpoint.desired import MANAGED_BY, OVER_CAPACITY, endpoints_with, needs_update
-from pilothouse.controllers.endpointslice.labels import HEADLESS
+from pilothouse.controllers.endpointslice.endpoint import HEADLESS
 from pilothouse.machinery.objects import Json
 
 PORTS = [{"name": "web", "port": 80, "protocol": "TCP"}]

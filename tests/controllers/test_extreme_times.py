@@ -12,9 +12,9 @@ from pilothouse.client.fake_clock import FakeClock
 from pilothouse.controllers.cronjob.timing import due_time, schedule_of
 from pilothouse.controllers.disruption.status import disrupted
 from pilothouse.controllers.leaderelection.candidates import candidate_of
-from pilothouse.controllers.leaderelection.lease import is_expired
+from pilothouse.controllers.leaderelection.controller import is_expired
 from pilothouse.controllers.nodelifecycle.health import observe
-from pilothouse.controllers.ttlafterfinished.controller import seconds_left
+from pilothouse.controllers.ttlafterfinished import seconds_left
 from pilothouse.kinds.pods import is_available, next_availability
 from pilothouse.machinery.adjustable_time import AdjustableTime
 from pilothouse.machinery.objects import Json

@@ -13,9 +13,9 @@ from controllers_on_a_server import ControlledServer, controlled_server, running
 from prometheus_client import CollectorRegistry
 
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.manager import ControllerManager
-from pilothouse.controllers.ttlafterfinished.controller import JobFinishTimeUnknown, seconds_left
+from pilothouse.controllers.table import enabled
+from pilothouse.controllers.ttlafterfinished import JobFinishTimeUnknown, seconds_left
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.times import format_time
 

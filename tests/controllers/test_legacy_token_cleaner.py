@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry
 
 from pilothouse.client.clock import RealClock
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.manager import ControllerManager
+from pilothouse.controllers.table import enabled
 from pilothouse.machinery.objects import Json, labels_of, name_of
 
 LAST_USED, INVALID = "kubernetes.io/legacy-token-last-used", "kubernetes.io/legacy-token-invalid-since"

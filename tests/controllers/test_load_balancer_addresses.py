@@ -12,10 +12,9 @@ import pytest_asyncio
 from awaiting import until, until_all, until_gone
 from controllers_on_a_server import ControlledServer, controlled_server, managed
 
-from pilothouse.controllers.choice import enabled
-from pilothouse.controllers.loadbalancer.addresses import AddressPool, NoAddressLeft
 from pilothouse.controllers.loadbalancer.ingresses import is_simulated
-from pilothouse.controllers.loadbalancer.services import FINALIZER, addresses_of
+from pilothouse.controllers.loadbalancer.services import FINALIZER, AddressPool, NoAddressLeft, addresses_of
+from pilothouse.controllers.table import enabled
 from pilothouse.machinery.objects import Json, metadata
 
 CONTROLLERS = ("service-lb-controller", "simulated-ingress-controller")

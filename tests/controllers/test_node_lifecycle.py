@@ -19,14 +19,20 @@ from prometheus_client import CollectorRegistry
 from pilothouse.client.clock import cancelled
 from pilothouse.client.fake_clock import FakeClock
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.nodelifecycle.config import NodeLifecycleConfig
-from pilothouse.controllers.nodelifecycle.disruption import Change, Zones
+from pilothouse.controllers.config import NodeLifecycleConfig
 from pilothouse.controllers.nodelifecycle.health import NodeHealth, is_silent, observe
 from pilothouse.controllers.nodelifecycle.metrics import NodeLifecycleMetrics
-from pilothouse.controllers.nodelifecycle.node_syncs import missing_labels
-from pilothouse.controllers.nodelifecycle.taint_queue import TaintQueue
-from pilothouse.controllers.nodelifecycle.taints import no_schedule_changes
-from pilothouse.controllers.nodelifecycle.zones import ZoneHealth, ZoneState, eviction_rate, zone_health, zone_key
+from pilothouse.controllers.nodelifecycle.tainter import missing_labels, no_schedule_changes
+from pilothouse.controllers.nodelifecycle.zones import (
+    Change,
+    TaintQueue,
+    ZoneHealth,
+    Zones,
+    ZoneState,
+    eviction_rate,
+    zone_health,
+    zone_key,
+)
 from pilothouse.kinds.conditions import find_condition
 from pilothouse.machinery.objects import Json, labels_of
 from pilothouse.machinery.times import format_micro_time, format_time

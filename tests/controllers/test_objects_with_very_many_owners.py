@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pilothouse.controllers.garbagecollector.graph import GraphNode, ObjectReference, ObjectState
-from pilothouse.controllers.garbagecollector.references import partition
+from pilothouse.controllers.garbagecollector.graph import GraphNode, ObjectReference, ObjectState, partition
 from pilothouse.machinery.objects import Json
 
 NAMESPACE = "default"

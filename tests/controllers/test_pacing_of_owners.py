@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilothouse.client.fake_clock import FakeClock
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
-from pilothouse.controllers.workloads.pacing import Pacing
+from pilothouse.controllers.workloads.notifications import Pacing
 
 
 async def test_an_owner_of_many_pods_rests_after_a_look_and_one_of_few_does_not() -> None:

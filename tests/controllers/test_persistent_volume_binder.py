@@ -13,8 +13,13 @@ from controllers_on_a_server import ControlledServer, controlled_server, managed
 
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.volume.persistentvolume.binding import new_claim_status
-from pilothouse.controllers.volume.persistentvolume.fields import SIMULATED, default_class, has_class
-from pilothouse.controllers.volume.persistentvolume.matching import best_match, why_not
+from pilothouse.controllers.volume.persistentvolume.matching import (
+    SIMULATED,
+    best_match,
+    default_class,
+    has_class,
+    why_not,
+)
 from pilothouse.controllers.volume.persistentvolume.provisioning import new_volume
 from pilothouse.controllers.volume.persistentvolume.volumes import NotDeletable, is_deleted_here
 from pilothouse.machinery.objects import Json, annotations_of, name_of, uid_of

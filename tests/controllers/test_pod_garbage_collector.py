@@ -14,9 +14,9 @@ from prometheus_client import CollectorRegistry
 
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.context import ControllerConfig
 from pilothouse.controllers.manager import ControllerManager
+from pilothouse.controllers.table import enabled
 from pilothouse.machinery.objects import Json, name_of
 
 

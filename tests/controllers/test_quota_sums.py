@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pilothouse.client.cache.list_watch import SelectedListWatch
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.rest.connect import loopback
-from pilothouse.controllers.resourcequota.monitor import ObjectCounts, ObjectMonitor
+from pilothouse.controllers.resourcequota.monitors import ObjectCounts, ObjectMonitor
 from pilothouse.kube.admission.quota.pods import PodEvaluator
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from pilothouse.client import Json
-from pilothouse.controllers.replicaset.status import calculated_status, is_up_to_date
+from pilothouse.controllers.replicaset.replicas import calculated_status, is_up_to_date
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

@@ -9,8 +9,7 @@ import pytest_asyncio
 from awaiting import until, until_all, until_gone
 from controllers_on_a_server import ControlledServer, controlled_server, managed
 
-from pilothouse.controllers.resourceclaim.pod_syncs import new_claim
-from pilothouse.controllers.resourceclaim.pods import FINALIZER
+from pilothouse.controllers.resourceclaim.pod_syncs import FINALIZER, new_claim
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, uid_of
 
 SPEC: Json = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}

@@ -13,10 +13,10 @@ from patience import PATIENCE
 from prometheus_client import CollectorRegistry
 
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.certificates.root_ca import RootCA
-from pilothouse.controllers.choice import enabled
+from pilothouse.controllers.certificates.root_ca_publisher import RootCA
 from pilothouse.controllers.context import ControllerConfig
 from pilothouse.controllers.manager import ControllerManager
+from pilothouse.controllers.table import enabled
 from pilothouse.machinery.objects import annotations_of
 
 NAME = "kube-root-ca.crt"

@@ -12,10 +12,9 @@ from controllers_on_a_server import ControlledServer, controlled_server, running
 from prometheus_client import CollectorRegistry
 
 from pilothouse.client.fake_clock import FakeClock
-from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.manager import ControllerManager
-from pilothouse.controllers.servicecidrs.controller import FINALIZER
-from pilothouse.controllers.servicecidrs.ranges import is_needed, overlapping
+from pilothouse.controllers.servicecidrs import FINALIZER, is_needed, overlapping
+from pilothouse.controllers.table import enabled
 from pilothouse.kinds.conditions import find_condition
 from pilothouse.machinery.objects import Json, metadata
 

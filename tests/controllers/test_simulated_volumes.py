@@ -10,7 +10,7 @@ from awaiting import until, until_all, until_gone
 from controllers_on_a_server import ControlledServer, controlled_server, managed
 
 from pilothouse.controllers.volume.expand import grown_status
-from pilothouse.controllers.volume.persistentvolume.fields import SIMULATED
+from pilothouse.controllers.volume.persistentvolume.matching import SIMULATED
 from pilothouse.controllers.volume.vac_protection import FINALIZER, claim_classes
 from pilothouse.machinery.objects import Json, labels_of, metadata, uid_of
 

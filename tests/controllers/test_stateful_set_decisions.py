@@ -10,18 +10,18 @@ import pytest
 
 from pilothouse.client.cache.indexer import Indexer
 from pilothouse.client.fake_clock import FakeClock
-from pilothouse.controllers.history.revisions import data_hash, oldest_first, revision_name
+from pilothouse.controllers.history import data_hash, oldest_first, revision_name
 from pilothouse.controllers.resources import PODS
-from pilothouse.controllers.statefulset.claim_owners import (
+from pilothouse.controllers.statefulset.claim_control import (
     has_unexpected_controller,
     is_owner_up_to_date,
     wanted_owner,
     with_right_owner,
 )
+from pilothouse.controllers.statefulset.controller import WrittenVersions
 from pilothouse.controllers.statefulset.convergence import max_unavailable
 from pilothouse.controllers.statefulset.identity import is_member, ordinals, parent_and_ordinal
 from pilothouse.controllers.statefulset.members import Members
-from pilothouse.controllers.statefulset.written_versions import WrittenVersions
 from pilothouse.machinery.objects import Json
 
 RETAIN, DELETE = "Retain", "Delete"

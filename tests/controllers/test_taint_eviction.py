@@ -13,10 +13,10 @@ from prometheus_client import CollectorRegistry
 
 from pilothouse.client.fake_clock import FakeClock
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.manager import ControllerManager
-from pilothouse.controllers.tainteviction.controller import tolerated_seconds
-from pilothouse.controllers.ttl.controller import TTL_ANNOTATION, ClusterSize
+from pilothouse.controllers.table import enabled
+from pilothouse.controllers.tainteviction import tolerated_seconds
+from pilothouse.controllers.ttl import TTL_ANNOTATION, ClusterSize
 from pilothouse.kinds.conditions import find_condition
 from pilothouse.machinery.objects import Json, annotations_of, metadata
 

@@ -15,10 +15,10 @@ from prometheus_client import CollectorRegistry
 from service_account_tokens import write_key
 
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.context import ControllerConfig
 from pilothouse.controllers.manager import ControllerManager
 from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
+from pilothouse.controllers.table import enabled
 from pilothouse.kube.serviceaccount.issuer import TokenIssuer
 from pilothouse.kube.serviceaccount.keys import SigningKey
 from pilothouse.machinery.objects import Json, annotations_of, uid_of

@@ -14,8 +14,8 @@ from whole_server import whole_server
 
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import ListOptions
-from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.manager import ControllerManager
+from pilothouse.controllers.table import enabled
 from pilothouse.machinery.objects import Json
 
 NAME = "validatingadmissionpolicy-status-controller"

@@ -10,10 +10,9 @@ from pilothouse.client.cache.indexer import Indexer
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.pod_index import PODS_BY_CLAIM, claim_keys
-from pilothouse.controllers.volume.persistentvolume.binding import Binding
+from pilothouse.controllers.volume.persistentvolume.binding import Binding, Claims, Volumes
 from pilothouse.controllers.volume.persistentvolume.claims import ClaimSyncs, Misbound
 from pilothouse.controllers.volume.persistentvolume.provisioning import Provisioning
-from pilothouse.controllers.volume.persistentvolume.store import Claims, Volumes
 from pilothouse.controllers.volume.persistentvolume.volumes import VolumeSyncs
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupVersionResource

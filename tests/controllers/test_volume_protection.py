@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry
 
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.manager import ControllerManager
+from pilothouse.controllers.table import enabled
 from pilothouse.controllers.volume.pvc_protection import uses
 from pilothouse.machinery.objects import Json, metadata
 

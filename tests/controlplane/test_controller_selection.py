@@ -6,10 +6,8 @@ import inspect
 
 import pytest
 
-from pilothouse.controllers.choice import enabled, unknown
-from pilothouse.controllers.descriptor import ControllerDescriptor
 from pilothouse.controllers.manager import load
-from pilothouse.controllers.table import CONTROLLERS
+from pilothouse.controllers.table import CONTROLLERS, ControllerDescriptor, enabled, unknown
 from pilothouse.controlplane.options.completion import InvalidOptions, complete
 from pilothouse.controlplane.options.options import Options
 

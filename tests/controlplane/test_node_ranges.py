@@ -12,8 +12,8 @@ import pytest_asyncio
 from awaiting import until, until_all
 from controllers_on_a_server import ControlledServer, controlled_server, managed
 
+from pilothouse.controllers.config import NodeIPAMConfig
 from pilothouse.controllers.nodeipam.cidr_set import CidrSet, CIDRsExhausted, cidr_sets
-from pilothouse.controllers.nodeipam.config import NodeIPAMConfig
 from pilothouse.controlplane.controller_config import node_ipam_config, node_lifecycle_config
 from pilothouse.controlplane.options.node_controllers import NodeControllerOptions
 

@@ -46,7 +46,7 @@ CACHES = {
         "controllers/podautoscaler/pod_use:PodUse.by_share",
         "extensions/openapi/publishing:_container",
     ),
-    "ranges of addresses as they are stored, and few of them": ("controllers/servicecidrs/ranges:_network",),
+    "ranges of addresses as they are stored, and few of them": ("controllers/servicecidrs:_network",),
     "the bound itself": ("machinery/bounded_cache:bounded_cache.decorate",),
 }
 """Where results are kept by arguments, by why clients do not choose these."""
@@ -136,7 +136,7 @@ MEMOS = {
         "apiserver/endpoints/routes:VersionRoutes._routes",
         "apiserver/openapi/v2:SharedParameters._references",
         "builder/server:APIServer._versions",
-        "controllers/garbagecollector/resources:KindMappings._found",
+        "controllers/garbagecollector/operations:KindMappings._found",
         "extensions/customresources/model:Schemas._compiled",
         "extensions/schema/rules/environments:TypedEnvironment._made",
         "extensions/customresources/served_definition:ServedDefinition._routes",
@@ -148,7 +148,7 @@ MEMOS = {
         "nodes/kubelet/spdy_sessions:_SpdySession._streams",
     ),
     "nodes, their zones and labels, and the pods on them: as many as the API has": (
-        "controllers/nodelifecycle/disruption:Zones.queues",
+        "controllers/nodelifecycle/zones:Zones.queues",
         "nodes/running/pod_addresses:PodAddresses._ranges",
         "scheduler/cache/cache:Cache._places",
         "scheduler/cache/node_info:NodeInfo.ports",
@@ -156,7 +156,7 @@ MEMOS = {
         "scheduler/cache/tallies:Tally.places",
         "scheduler/plugins/places:Places._counts",
     ),
-    "failures on nodes, forgotten after a time": ("controllers/daemon/failed_pods:FailedPodsBackoff._waits",),
+    "failures on nodes, forgotten after a time": ("controllers/daemon/controller:FailedPodsBackoff._waits",),
     "numbers of at most three digits, or bytes": (
         "apiserver/filters/request_metrics:_Series._by_code",
         "apiserver/http2/hpack/huffman:_Steps",

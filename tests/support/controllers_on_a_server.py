@@ -16,9 +16,9 @@ from whole_server import whole_server
 from pilothouse.client import Client, DeleteOptions, Json, ListOptions, name_of
 from pilothouse.client.clock import cancelled
 from pilothouse.client.rest.transport import HttpRequest, HttpResponse, Transport
-from pilothouse.controllers.choice import enabled
 from pilothouse.controllers.context import ControllerConfig
 from pilothouse.controllers.manager import ControllerManager
+from pilothouse.controllers.table import enabled
 
 
 class ImpersonatingTransport:

@@ -18,7 +18,7 @@ from envtest_steps import Etcd, KubeAPIServer, Program, envtest_folder, has_flag
 from etcd_process import EtcdProcess, free_port
 
 from pilothouse.client import BlockingClient, load_kubeconfig
-from pilothouse.controllers.choice import enabled
+from pilothouse.controllers.table import enabled
 from pilothouse.controlplane.options.completion import complete
 from pilothouse.controlplane.options.options import Options
 from pilothouse.machinery.release import GIT_VERSION

@@ -8,6 +8,12 @@ from __future__ import annotations
 
 from pilothouse.client.controller import TryAgain
 from pilothouse.client.rest.client import Client
+from pilothouse.controllers.certificates.authority import (
+    KUBE_APISERVER_CLIENT_KUBELET,
+    SignerRefusal,
+    check_kubelet_client,
+    common_name,
+)
 from pilothouse.controllers.certificates.requests import (
     APPROVED,
     DENIED,
@@ -16,16 +22,12 @@ from pilothouse.controllers.certificates.requests import (
     run_on_requests,
     with_condition,
 )
-from pilothouse.controllers.certificates.signers import (
-    KUBE_APISERVER_CLIENT_KUBELET,
-    SignerRefusal,
-    check_kubelet_client,
-    common_name,
-)
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import CERTIFICATE_SIGNING_REQUESTS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of
+
+_WORKERS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,6 @@ class _Recognized:
 
 _SELF = _Recognized("selfnodeclient", "Auto approving self kubelet client certificate after SubjectAccessReview.")
 _NODE = _Recognized("nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.")
-_WORKERS = 5
 
 
 async def run(context: ControllerContext) -> None:

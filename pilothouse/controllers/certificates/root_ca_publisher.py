@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.controller import Controller, enqueue_mapped
-from pilothouse.controllers.certificates.root_ca import RootCA
-from pilothouse.controllers.context import ControllerContext, ObjectSelection
+from pilothouse.controllers.context import ControllerConfig, ControllerContext, ObjectSelection
 from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.namespace_state import is_active, is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import CONFIG_MAPS, NAMESPACES
@@ -25,6 +28,8 @@ DESCRIPTION = (
     " clusters."
 )
 _PUBLISHED = ObjectSelection(field_selector=f"metadata.name={NAME}")
+log = logging.getLogger(__name__)
+_LOOK_EVERY: Final = 5.0
 
 
 class _PublisherMetrics:
@@ -120,3 +125,27 @@ class _Publisher:
         except StatusError as error:
             if not is_refusal_of_terminating_namespace(error):
                 raise
+
+
+class RootCA:
+    def __init__(self, config: ControllerConfig) -> None:
+        self.pem = config.root_ca
+        self._file = config.root_ca_file
+
+    async def follow(self, changed: Callable[[], None], *, every: float = _LOOK_EVERY) -> None:
+        """Call `changed` after each change of the file. Returns at once if the CA has no file."""
+        while self._file is not None:
+            await asyncio.sleep(every)
+            if await asyncio.to_thread(self._reread, self._file):
+                changed()
+
+    def _reread(self, file: Path) -> bool:
+        try:
+            found = file.read_bytes()
+        except OSError as error:
+            log.error("the root CA can not be read, the old one stays: %s", error)
+            return False
+        if not found or found == self.pem:
+            return False
+        self.pem = found
+        return True

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pilothouse.client.clock import Clock, utc_now
 from pilothouse.client.events.event import timestamp
+from pilothouse.controllers.certificates.authority import SIGNERS, SignerRefusal
 from pilothouse.controllers.certificates.requests import (
     APPROVED,
     DENIED,
@@ -21,7 +22,6 @@ from pilothouse.controllers.certificates.requests import (
     run_on_requests,
     with_condition,
 )
-from pilothouse.controllers.certificates.signers import SIGNERS, SignerRefusal
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import CERTIFICATE_SIGNING_REQUESTS
 from pilothouse.kinds.conditions import conditions_of

@@ -15,7 +15,7 @@ from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.cronjob.runs import CronJobRuns
 from pilothouse.controllers.cronjob.timing import schedule_of, seconds_to_next
 from pilothouse.controllers.resources import CRON_JOBS, JOBS
-from pilothouse.controllers.workloads.controller_index import CONTROLLER_UID_INDEX, index_by_controller
+from pilothouse.controllers.workloads.owner_lookup import CONTROLLER_UID_INDEX, index_by_controller
 from pilothouse.kinds.owners import controller_of
 from pilothouse.machinery.cron.parser import ScheduleError
 from pilothouse.machinery.errors import NotFound

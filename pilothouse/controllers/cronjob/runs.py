@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from pilothouse.client.events.event import NORMAL, WARNING
+from pilothouse.client.events.event import NORMAL, WARNING, reference_to
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.cronjob.jobs import (
-    active_jobs,
-    add_active,
-    finished,
-    has_run,
-    is_active,
-    new_job,
-    note_success,
-    oldest_first,
-    remove_active,
-)
 from pilothouse.controllers.cronjob.timing import Missed, NeverDue, due_time, schedule_of, seconds_to_next
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import CRON_JOBS, JOBS
 from pilothouse.kinds.deletion import is_deleting
-from pilothouse.kinds.owners import is_controlled_by
+from pilothouse.kinds.owners import controller_ref, is_controlled_by
 from pilothouse.machinery.cron.parser import ScheduleError
 from pilothouse.machinery.cron.schedule import Schedule, TimeZoneError, load_location
 from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, items, name_of, namespace_of, part, uid_of
 from pilothouse.machinery.status_error import PilothouseError, StatusError
-from pilothouse.machinery.times import format_time, shifted
+from pilothouse.machinery.times import format_time, parse_time, shifted
 
 _LIMITS = {"Complete": "successfulJobsHistoryLimit", "Failed": "failedJobsHistoryLimit"}
 _DOCS = "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/"
+SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
 
 class CannotReplace(PilothouseError):
@@ -197,3 +187,79 @@ class CronJobRuns:
             raise
         self._recorder.event(cron, NORMAL, "SuccessfulCreate", f"Created job {name_of(job)}")
         return job
+
+
+def job_name(cron: Json, due: datetime) -> str:
+    return f"{name_of(cron)}-{int(due.timestamp()) // 60}"
+
+
+def new_job(cron: Json, due: datetime) -> Json:
+    """Return the job for the scheduled time. Raises TimeZoneError."""
+    template = cron["spec"]["jobTemplate"]
+    of = template.get("metadata") or {}
+    meta = {
+        "name": job_name(cron, due),
+        "namespace": namespace_of(cron),
+        "labels": dict(of.get("labels") or {}),
+        "annotations": {
+            **(of.get("annotations") or {}),
+            SCHEDULED: due.astimezone(load_location(cron["spec"].get("timeZone") or ""))
+            .isoformat(timespec="seconds")
+            .replace("+00:00", "Z"),
+        },
+        "ownerReferences": [controller_ref(cron)],
+    }
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": template["spec"]}
+
+
+def is_active(cron: Json, uid: str) -> bool:
+    return any(each["uid"] == uid for each in active_jobs(cron))
+
+
+def active_jobs(cron: Json) -> list[Json]:
+    active: list[Json] = items(cron, "status", "active")
+    return active
+
+
+def add_active(cron: Json, job: Json) -> None:
+    cron["status"]["active"] = [*active_jobs(cron), reference_to(job)]
+
+
+def remove_active(cron: Json, uid: str) -> None:
+    cron["status"]["active"] = [each for each in active_jobs(cron) if each["uid"] != uid]
+
+
+def finished(job: Json) -> str:
+    """Return "Complete" or "Failed"; empty if the job is running."""
+    conditions = items(job, "status", "conditions")
+    ends = (each["type"] for each in conditions if each["type"] in ("Complete", "Failed") and each["status"] == "True")
+    return next(ends, "")
+
+
+def oldest_first(jobs: Iterable[Json]) -> list[Json]:
+    """Sort by start time; unstarted jobs come last."""
+    return sorted(jobs, key=lambda job: (_started(job) or datetime.max.replace(tzinfo=UTC), name_of(job)))
+
+
+def note_success(cron: Json, job: Json) -> bool:
+    """Update lastSuccessfulTime; return whether it changed."""
+    ended, last = job["status"].get("completionTime"), cron["status"].get("lastSuccessfulTime")
+    if ended is None or (last is not None and _moment(ended) <= _moment(last)):
+        return False
+    cron["status"]["lastSuccessfulTime"] = ended
+    return True
+
+
+def has_run(cron: Json, due: datetime) -> bool:
+    """Return whether the job of this scheduled time exists or existed."""
+    name, last = job_name(cron, due), cron["status"].get("lastScheduleTime")
+    return any(each["name"] == name for each in active_jobs(cron)) or (last is not None and _moment(last) == due)
+
+
+def _started(job: Json) -> datetime | None:
+    started = part(job, "status").get("startTime")
+    return parse_time(started) if started else None
+
+
+def _moment(text: str) -> datetime:
+    return parse_time(text) or datetime.min.replace(tzinfo=UTC)

@@ -4,37 +4,45 @@ from __future__ import annotations
 
 import asyncio
 
-from pilothouse.client.cache.keys import meta_namespace_key
-from pilothouse.client.clock import utc_now
+from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
+from pilothouse.client.cache.shared_informer import SharedIndexInformer
+from pilothouse.client.clock import Clock, utc_now
 from pilothouse.client.controller import Controller, Requeue, TryAgain
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.wait import until
+from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.daemon.failed_pods import FailedPodsBackoff
 from pilothouse.controllers.daemon.node_fit import NodeFits
-from pilothouse.controllers.daemon.notifications import Notifications
-from pilothouse.controllers.daemon.placement import Plan, plan_placement
-from pilothouse.controllers.daemon.pods import DaemonPods
-from pilothouse.controllers.daemon.revisions import DaemonRevisions, StaleCollisionCount
-from pilothouse.controllers.daemon.rolling_update import plan_update
-from pilothouse.controllers.daemon.status import count, write_status
-from pilothouse.controllers.daemon.strategy import is_rolling
-from pilothouse.controllers.daemon.view import DaemonView, by_node
+from pilothouse.controllers.daemon.placement import DaemonPods, Plan, plan_placement
+from pilothouse.controllers.daemon.update import DaemonRevisions, StaleCollisionCount, plan_update
+from pilothouse.controllers.daemon.view import DaemonView, by_node, count, is_rolling, write_status
 from pilothouse.controllers.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
-from pilothouse.controllers.workloads.controller_index import controlled_or_orphaned, index_by_controller
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
-from pilothouse.controllers.workloads.pacing import Pacing
+from pilothouse.controllers.workloads.notifications import OwnedNotifications, Pacing, PodNotifications
+from pilothouse.controllers.workloads.owner_lookup import OwnerLookup, controlled_or_orphaned, index_by_controller
 from pilothouse.controllers.workloads.pod_control import PodControl
 from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
 from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH
 from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.nodes import taints_of
+from pilothouse.kinds.owners import controller_of
+from pilothouse.kinds.pods import node_name
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
-from pilothouse.machinery.objects import Json, name_of, namespace_of, number, uid_of
+from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of, number, part, uid_of
 from pilothouse.machinery.selectors.labels import from_label_selector
 from pilothouse.machinery.status_error import StatusError
 
 _FORGETTING_PERIOD = 60.0
+_KIND = "DaemonSet"
+_ON_NODE = "daemonPodsOnNode"
+"""Index of pods by DaemonSet uid and node."""
+_SKEW = 1.0
+"""Seconds added to minReadySeconds, to tolerate clock skew."""
+_FIRST, _LONGEST = 1.0, 15 * 60.0
+_FORGOTTEN_AFTER = 2 * _LONGEST
 
 
 async def run(context: ControllerContext) -> None:
@@ -163,3 +171,112 @@ def _next_check(view: DaemonView, counts: dict[str, int]) -> Requeue | None:
     """Requeue while ready pods wait for minReadySeconds: no event reports availability."""
     waits = view.min_ready_seconds and counts["numberReady"] != counts["numberAvailable"]
     return Requeue(view.min_ready_seconds) if waits else None
+
+
+class Notifications:
+    def __init__(
+        self, queue: RateLimitingQueue[str], pacing: Pacing, expectations: ControllerExpectations, fits: NodeFits
+    ) -> None:
+        self._queue = queue
+        self._pacing = pacing
+        self._expectations = expectations
+        self._fits = fits
+
+    def follow(
+        self,
+        *,
+        sets: SharedIndexInformer,
+        pods: SharedIndexInformer,
+        nodes: SharedIndexInformer,
+        revisions: SharedIndexInformer,
+    ) -> None:
+        """Add handlers to the informers."""
+        self._sets, self._pods, owners = sets, pods, OwnerLookup(sets, _KIND)
+        if _ON_NODE not in pods.indexer.indexers:
+            pods.add_indexers({_ON_NODE: _on_node})
+        sets.add_event_handler(
+            ResourceEventHandlerFuncs(add=self._enqueue, update=self._set_updated, delete=self._set_deleted)
+        )
+        of_pods = PodNotifications(owners, self._queue, self._pacing, expectations=self._expectations, skew=_SKEW)
+        pods.add_event_handler(of_pods.handlers())
+        revisions.add_event_handler(_RevisionNotifications(owners, self._pacing.add).handlers())
+        nodes.add_event_handler(ResourceEventHandlerFuncs(add=self._node_changed, update=self._node_updated))
+
+    def _enqueue(self, daemon_set: Json) -> None:
+        self._pacing.add(meta_namespace_key(daemon_set))
+
+    def _set_updated(self, old: Json, new: Json) -> None:
+        if uid_of(old) != uid_of(new):
+            self._set_deleted(old)
+        self._enqueue(new)
+
+    def _set_deleted(self, deleted: Deleted) -> None:
+        if (last := last_known_state(deleted)) is not None:
+            self._expectations.forget(meta_namespace_key(last))
+            self._pacing.forget(meta_namespace_key(last))
+            self._fits.forget(last)
+            self._enqueue(last)
+
+    def _node_updated(self, old: Json, new: Json) -> None:
+        if labels_of(old) != labels_of(new) or taints_of(old) != taints_of(new):
+            self._node_changed(new)
+
+    def _node_changed(self, node: Json) -> None:
+        """Enqueue DaemonSets with a missing pod, a pod that must go, or a misscheduled pod on the node."""
+        for daemon_set in self._sets.indexer.list():
+            fit = self._fits.of(daemon_set).of(node)
+            if self._pods.indexer.by_index(_ON_NODE, f"{uid_of(daemon_set)}/{name_of(node)}"):
+                is_concerned = not fit.may_stay or part(daemon_set, "status").get("numberMisscheduled")
+            else:
+                is_concerned = fit.should_run
+            if is_concerned:
+                self._enqueue(daemon_set)
+
+
+class _RevisionNotifications(OwnedNotifications):
+    def added(self, obj: Json) -> None:
+        """Enqueue potential adopters of an orphaned revision; an owned revision enqueues nothing."""
+        if is_deleting(obj):
+            self.deleted(obj)
+        elif controller_of(obj) is None:
+            self.enqueue(self._owners.adopters_of(obj))
+
+
+def _on_node(pod: Json) -> tuple[str, ...]:
+    owner = controller_of(pod)
+    if owner is None or owner.get("kind") != _KIND or not node_name(pod):
+        return ()
+    return (f"{owner.get('uid')}/{node_name(pod)}",)
+
+
+@dataclass(slots=True)
+class _Wait:
+    seconds: float
+    since: float
+
+
+class FailedPodsBackoff:
+    """Back-offs by key, doubling from a second to 15 minutes."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._waits: dict[str, _Wait] = {}
+
+    def seconds_to_wait(self, key: str) -> float | None:
+        """Return the duration of the running back-off; None if no back-off is active."""
+        wait, now = self._waits.get(key), self._clock.now()
+        if wait is None or now - wait.since >= wait.seconds:
+            return None
+        return wait.seconds
+
+    def begin(self, key: str) -> None:
+        """Start a back-off twice as long as the last; 30 minutes after the last start, the duration is reset."""
+        last, now = self._waits.get(key), self._clock.now()
+        is_first = last is None or now - last.since > _FORGOTTEN_AFTER
+        seconds = _FIRST if is_first or last is None else min(2 * last.seconds, _LONGEST)
+        self._waits[key] = _Wait(seconds, now)
+
+    def forget_old(self) -> None:
+        """Drop expired back-offs."""
+        now = self._clock.now()
+        self._waits = {key: wait for key, wait in self._waits.items() if now - wait.since <= _FORGOTTEN_AFTER}

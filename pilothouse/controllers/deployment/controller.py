@@ -3,36 +3,46 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from pilothouse.client.controller import Controller, Requeue, TryAgain
+from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
+from pilothouse.client.cache.shared_informer import SharedIndexInformer
+from pilothouse.client.controller import Controller, Requeue, TryAgain, enqueue_keys
 from pilothouse.client.events.event import EventSource
 from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.deployment.actions import Actions, working_copy
-from pilothouse.controllers.deployment.cleanup import clean_up
-from pilothouse.controllers.deployment.conditions import (
+from pilothouse.controllers.deployment.new_replica_set import Actions, bring_up_to_date, working_copy
+from pilothouse.controllers.deployment.replica_sets import RECREATE, sorted_out, strategy_of
+from pilothouse.controllers.deployment.rollouts import (
+    clean_up,
+    is_resized,
+    recreate,
+    roll,
+    roll_back,
+    rollback_revision,
+    scale,
+)
+from pilothouse.controllers.deployment.status import (
     DEADLINE_EXCEEDED,
     PAUSED,
     PROGRESSING,
     RESUMED,
+    calculated_status,
     new_condition,
+    progress_deadline,
+    rollout_status,
+    seconds_until_check,
     set_condition,
 )
-from pilothouse.controllers.deployment.fenceposts import RECREATE, strategy_of
-from pilothouse.controllers.deployment.new_replica_set import bring_up_to_date
-from pilothouse.controllers.deployment.notifications import Notifications
-from pilothouse.controllers.deployment.progress import rollout_status
-from pilothouse.controllers.deployment.replica_sets import sorted_out
-from pilothouse.controllers.deployment.rollback import roll_back, rollback_revision
-from pilothouse.controllers.deployment.rollouts import recreate, roll
-from pilothouse.controllers.deployment.scaling import is_resized, scale
-from pilothouse.controllers.deployment.status import calculated_status, progress_deadline, seconds_until_check
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import DEPLOYMENTS, PODS, REPLICA_SETS
-from pilothouse.controllers.workloads.controller_index import (
+from pilothouse.controllers.workloads.notifications import OwnedNotifications
+from pilothouse.controllers.workloads.owner_lookup import (
     CONTROLLER_UID_INDEX,
+    OwnerLookup,
     controlled_or_orphaned,
     index_by_controller,
 )
@@ -183,3 +193,45 @@ class DeploymentController:
     @property
     def _now(self) -> datetime:
         return self._actions.now
+
+
+class Notifications:
+    """Event handlers of the controller. The informers of replica sets and pods must be indexed by controller."""
+
+    def __init__(
+        self,
+        queue: RateLimitingQueue[str],
+        *,
+        deployments: SharedIndexInformer,
+        replica_sets: SharedIndexInformer,
+        pods: SharedIndexInformer,
+    ) -> None:
+        self._queue = queue
+        self._deployments = OwnerLookup(deployments, "Deployment")
+        self._owners_of_pods = OwnerLookup(replica_sets, "ReplicaSet")
+        self._replica_sets = replica_sets
+        self._pods = pods
+
+    def of_deployments(self) -> ResourceEventHandlerFuncs:
+        return enqueue_keys(self._queue)
+
+    def of_replica_sets(self) -> ResourceEventHandlerFuncs:
+        return OwnedNotifications(self._deployments, self._queue.add).handlers()
+
+    def of_pods(self) -> ResourceEventHandlerFuncs:
+        """Handle only deletions: replica sets report all other pod changes."""
+        return ResourceEventHandlerFuncs(delete=self._pod_deleted)
+
+    def _pod_deleted(self, deleted: Deleted) -> None:
+        """Enqueue a Recreate deployment after the deletion of its last old pod."""
+        pod = last_known_state(deleted)
+        replica_set = None if pod is None else self._owners_of_pods.owner_of(pod)
+        deployment = None if replica_set is None else self._deployments.owner_of(replica_set)
+        if deployment is None or strategy_of(deployment) != RECREATE:
+            return
+        if not any(self._pods_of(deployment)):
+            self._queue.add(meta_namespace_key(deployment))
+
+    def _pods_of(self, deployment: Json) -> Iterator[Json]:
+        for replica_set in self._replica_sets.indexer.by_index(CONTROLLER_UID_INDEX, uid_of(deployment)):
+            yield from self._pods.indexer.by_index(CONTROLLER_UID_INDEX, uid_of(replica_set))

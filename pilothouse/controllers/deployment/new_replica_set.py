@@ -3,34 +3,53 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import datetime
 
-from pilothouse.controllers.deployment.actions import Actions
-from pilothouse.controllers.deployment.conditions import (
+from pilothouse.client.clock import Clock, utc_now
+from pilothouse.client.events.event import NORMAL, WARNING
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.controllers.deployment.replica_sets import (
+    REVISION,
+    ReplicaSets,
+    annotations_of_new_set,
+    max_revision,
+    new_set_size,
+    same_template,
+    size,
+    size_annotations,
+)
+from pilothouse.controllers.deployment.status import (
     FOUND_NEW_REPLICA_SET,
     NEW_REPLICA_SET_CREATED,
     PROGRESSING,
     REPLICA_SET_CREATE_ERROR,
     new_condition,
+    progress_deadline,
     set_condition,
 )
-from pilothouse.controllers.deployment.fenceposts import new_set_size
-from pilothouse.controllers.deployment.replica_sets import ReplicaSets, same_template, size
-from pilothouse.controllers.deployment.revisions import (
-    REVISION,
-    annotations_of_new_set,
-    max_revision,
-    size_annotations,
-)
-from pilothouse.controllers.deployment.status import progress_deadline
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
+from pilothouse.controllers.resources import DEPLOYMENTS, REPLICA_SETS
 from pilothouse.controllers.workloads.template_hash import POD_TEMPLATE_HASH, template_hash
 from pilothouse.kinds.conditions import find_in
 from pilothouse.kinds.owners import controller_ref, is_controlled_by
-from pilothouse.machinery.errors import AlreadyExists
-from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, namespace_of, part
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import AlreadyExists, NotFound
+from pilothouse.machinery.objects import (
+    Json,
+    annotations_of,
+    labels_of,
+    metadata,
+    name_of,
+    namespace_of,
+    part,
+    resource_version_of,
+)
 from pilothouse.machinery.status_error import StatusError
 
 _MAX_NAME = 253
+_SCALING = "ScalingReplicaSet"
 
 
 async def bring_up_to_date(actions: Actions, deployment: Json, sets: ReplicaSets) -> None:
@@ -60,7 +79,7 @@ async def _annotated(actions: Actions, deployment: Json, replica_set: Json, revi
     return await actions.replica_sets(deployment).update(changed)
 
 
-async def create(actions: Actions, deployment: Json, sets: ReplicaSets) -> None:
+async def create_new_replica_set(actions: Actions, deployment: Json, sets: ReplicaSets) -> None:
     """Create the new replica set. Raises StatusError.
 
     The name is derived from the template, so a retry finds the created replica set. If the existing replica set has
@@ -151,3 +170,84 @@ def _set_progress(actions: Actions, deployment: Json, reason: str, message: str)
         return False
     set_condition(deployment["status"], new_condition(PROGRESSING, "True", reason, message, actions.now))
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    replica_set: Json
+    is_resized: bool
+
+
+def working_copy(deployment: Json) -> Json:
+    """Return a copy with mutable annotations and status; nested values stay shared with the original."""
+    meta = {**metadata(deployment), "annotations": {**annotations_of(deployment)}}
+    return {**deployment, "metadata": meta, "status": {**(deployment.get("status") or {})}}
+
+
+class Actions:
+    """API writes for deployments.
+
+    Every deployment passed in is a working copy. A write updates its resourceVersion, so one sync can write several
+    times.
+    """
+
+    def __init__(self, client: Client, recorder: EventRecorder, clock: Clock) -> None:
+        self._deployments = client.for_resource(DEPLOYMENTS)
+        self._replica_sets = client.for_resource(REPLICA_SETS)
+        self._recorder = recorder
+        self._clock = clock
+
+    @property
+    def now(self) -> datetime:
+        return utc_now(self._clock)
+
+    def replica_sets(self, deployment: Json) -> ResourceClient:
+        return self._replica_sets.namespace(namespace_of(deployment))
+
+    async def read(self, deployment: Json) -> Json:
+        """Read the deployment from the API server, bypassing the cache. Raises StatusError."""
+        return await self._deployments.namespace(namespace_of(deployment)).get(name_of(deployment))
+
+    async def write_status(self, deployment: Json) -> None:
+        """Write the status and the annotations. Raises StatusError."""
+        written = await self._deployments.namespace(namespace_of(deployment)).update_status(deployment)
+        metadata(deployment)["resourceVersion"] = resource_version_of(written)
+
+    async def write(self, deployment: Json) -> None:
+        """Write the deployment. Raises StatusError."""
+        written = await self._deployments.namespace(namespace_of(deployment)).update(deployment)
+        metadata(deployment)["resourceVersion"] = resource_version_of(written)
+
+    async def scale(self, deployment: Json, replica_set: Json, to: int, *, always: bool = False) -> Scaled:
+        """Scale the replica set and record the deployment's size in its annotations. Raises StatusError.
+
+        If the replica set already has size `to`, nothing is written; with `always`, the annotations are still updated.
+        """
+        before = size(replica_set)
+        annotations = annotations_of(replica_set) | size_annotations(deployment)
+        if before == to and (not always or annotations == annotations_of(replica_set)):
+            return Scaled(replica_set, is_resized=False)
+        meta = {**metadata(replica_set), "annotations": annotations}
+        changed = {**replica_set, "metadata": meta, "spec": {**replica_set["spec"], "replicas": to}}
+        written = await self.replica_sets(deployment).update(changed)
+        if before != to:
+            self.tell_scaled(deployment, name_of(written), before, to)
+        return Scaled(written, is_resized=before != to)
+
+    async def delete(self, deployment: Json, replica_set: Json) -> None:
+        """Delete the replica set; a missing replica set is ignored. Raises StatusError."""
+        try:
+            await self.replica_sets(deployment).delete(name_of(replica_set))
+        except NotFound:
+            return
+
+    def tell_scaled(self, deployment: Json, name: str, before: int, after: int) -> None:
+        direction = "up" if before < after else "down"
+        told = f"Scaled {direction} replica set {name} from {before} to {after}"
+        self._recorder.event(deployment, NORMAL, _SCALING, told)
+
+    def tell(self, deployment: Json, reason: str, message: str) -> None:
+        self._recorder.event(deployment, NORMAL, reason, message)
+
+    def warn(self, deployment: Json, reason: str, message: str) -> None:
+        self._recorder.event(deployment, WARNING, reason, message)

@@ -2,23 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from pilothouse.controllers.deployment import new_replica_set
-from pilothouse.controllers.deployment.actions import Actions
-from pilothouse.controllers.deployment.cleanup import clean_up
-from pilothouse.controllers.deployment.fenceposts import max_scaled_down, min_available, new_set_size
-from pilothouse.controllers.deployment.replica_sets import ReplicaSets, age, available, size, total, total_size
+from pilothouse.controllers.deployment.new_replica_set import Actions, create_new_replica_set
+from pilothouse.controllers.deployment.replica_sets import (
+    NOT_COPIED,
+    ROLLBACK_TO,
+    ROLLING_UPDATE,
+    ReplicaSets,
+    active,
+    active_or_latest,
+    age,
+    available,
+    by_revision,
+    copied_annotations,
+    desired_replicas,
+    largest_first,
+    last_revision,
+    max_replicas,
+    max_scaled_down,
+    max_size,
+    min_available,
+    new_set_size,
+    revision_of,
+    same_template,
+    size,
+    strategy_of,
+    total,
+    total_size,
+)
 from pilothouse.controllers.deployment.status import is_complete
+from pilothouse.controllers.workloads.template_hash import POD_TEMPLATE_HASH
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import has_ended
-from pilothouse.machinery.objects import Json, uid_of
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.integers import parse_int64
+from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, part, uid_of
 from pilothouse.machinery.status_error import StatusError
+
+_DONE = "DeploymentRollback"
+_NOT_FOUND = "DeploymentRollbackRevisionNotFound"
+_UNCHANGED = "DeploymentRollbackTemplateUnchanged"
+_NO_LIMIT = 2**31 - 1
 
 
 async def roll(actions: Actions, deployment: Json, sets: ReplicaSets) -> None:
     """Take one step of a rolling update: scale up the new replica set, else scale down old ones. Raises StatusError."""
     if sets.new is None:
-        await new_replica_set.create(actions, deployment, sets)
+        await create_new_replica_set(actions, deployment, sets)
     assert sets.new is not None
     new = sets.new
     wanted = size(deployment)
@@ -40,7 +71,7 @@ async def recreate(
     if any(each.is_resized for each in shrunk) or has_old_pods(sets, pods_of):
         return
     if sets.new is None:
-        await new_replica_set.create(actions, deployment, sets)
+        await create_new_replica_set(actions, deployment, sets)
     assert sets.new is not None
     await actions.scale(deployment, sets.new, size(deployment))
     if is_complete(deployment, deployment["status"]):
@@ -89,3 +120,140 @@ async def _shrink(
             by_uid[uid] = scaled.replica_set
             left -= taken
     return max(0, at_most) - left
+
+
+def is_resized(deployment: Json, sets: ReplicaSets) -> bool:
+    """Return whether an active replica set was last scaled for another deployment size."""
+    known = (desired_replicas(each) for each in active(sets.all))
+    return any(desired is not None and desired != size(deployment) for desired in known)
+
+
+async def scale(actions: Actions, deployment: Json, sets: ReplicaSets) -> None:
+    """Scale the replica sets to the deployment's size. Raises StatusError."""
+    only = active_or_latest(sets)
+    if only is not None:
+        await actions.scale(deployment, only, size(deployment))
+    elif is_saturated(deployment, sets.new):
+        for old in sets.active_old:
+            await actions.scale(deployment, old, 0)
+    elif strategy_of(deployment) == ROLLING_UPDATE:
+        for resize in proportional_sizes(deployment, active(sets.all)):
+            await actions.scale(deployment, resize.replica_set, resize.size, always=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    replica_set: Json
+    size: int
+
+
+def is_saturated(deployment: Json, replica_set: Json | None) -> bool:
+    """Return whether the replica set has the deployment's full size, all available, and was sized for that size."""
+    if replica_set is None:
+        return False
+    wanted = size(deployment)
+    return size(replica_set) == wanted == available(replica_set) and desired_replicas(replica_set) == wanted
+
+
+def proportional_sizes(deployment: Json, replica_sets: Sequence[Json]) -> list[Resize]:
+    """Return new sizes of replica sets that all have pods; the largest gets the rounding remainder.
+
+    For equal sizes, the newest grows first and the oldest shrinks first.
+    """
+    allowed = max_size(deployment) if size(deployment) > 0 else 0
+    to_add = allowed - total_size(replica_sets)
+    ordered = largest_first(replica_sets, newest_first=to_add > 0) if to_add else replica_sets
+    sizes, added = [], 0
+    for replica_set in ordered:
+        share = _share(deployment, replica_set, to_add, to_add - added)
+        sizes.append(size(replica_set) + share)
+        added += share
+    if sizes:
+        sizes[0] = max(0, sizes[0] + to_add - added)
+    return [Resize(*each) for each in zip(ordered, sizes, strict=True)]
+
+
+def _share(deployment: Json, replica_set: Json, to_add: int, left: int) -> int:
+    """Return the size change, bounded by `left` in either direction."""
+    if not to_add or not left:
+        return 0
+    fraction = _fraction(deployment, replica_set)
+    return min(fraction, left) if to_add > 0 else max(fraction, left)
+
+
+def _fraction(deployment: Json, replica_set: Json) -> int:
+    """Return the size change that preserves the replica set's fraction of the total."""
+    if size(deployment) == 0:
+        return -size(replica_set)
+    before = max_replicas(replica_set) or part(deployment, "status").get("replicas") or 0
+    if not before:
+        return 0
+    return _rounded(size(replica_set) * max_size(deployment) / before) - size(replica_set)
+
+
+def _rounded(number: float) -> int:
+    """Round halves away from zero, as Go does."""
+    return int(number + 0.5) if number >= 0 else int(number - 0.5)
+
+
+def rollback_revision(deployment: Json) -> int | None:
+    """Return the requested rollback revision, 0 for the previous one; None without a request."""
+    try:
+        return parse_int64(annotations_of(deployment).get(ROLLBACK_TO) or "")
+    except ValueError:
+        return None
+
+
+async def roll_back(actions: Actions, deployment: Json, sets: ReplicaSets, revision: int) -> None:
+    """Restore the template and annotations of that revision. Raises StatusError."""
+    if sets.new is None:
+        await create_new_replica_set(actions, deployment, sets)
+    wanted = revision or last_revision(sets.all)
+    replica_set = next((each for each in sets.all if wanted and revision_of(each) == wanted), None)
+    if replica_set is None:
+        told = "Unable to find the revision to rollback to." if wanted else "Unable to find last revision."
+        actions.warn(deployment, _NOT_FOUND, told)
+        await _write(actions, deployment)
+    elif same_template(deployment["spec"]["template"], replica_set["spec"]["template"]):
+        name = name_of(deployment)
+        told = f'The rollback revision contains the same template as current deployment "{name}"'
+        actions.warn(deployment, _UNCHANGED, told)
+        await _write(actions, deployment)
+    else:
+        await _write(actions, rolled_back(deployment, replica_set))
+        told = f'Rolled back deployment "{name_of(deployment)}" to revision {wanted}'
+        actions.tell(deployment, _DONE, told)
+
+
+def rolled_back(deployment: Json, replica_set: Json) -> Json:
+    own = {key: value for key, value in annotations_of(deployment).items() if key in NOT_COPIED}
+    template = replica_set["spec"]["template"]
+    labels = {key: value for key, value in labels_of(template).items() if key != POD_TEMPLATE_HASH}
+    meta = {**metadata(deployment), "annotations": own | copied_annotations(replica_set)}
+    before = {**template, "metadata": {**template["metadata"], "labels": labels}}
+    return {**deployment, "metadata": meta, "spec": {**deployment["spec"], "template": before}}
+
+
+async def _write(actions: Actions, deployment: Json) -> None:
+    metadata(deployment)["annotations"].pop(ROLLBACK_TO, None)
+    await actions.write(deployment)
+
+
+async def clean_up(actions: Actions, deployment: Json, old: Iterable[Json]) -> None:
+    """Delete old replica sets without pods beyond the limit, lowest revision first. Raises StatusError."""
+    for replica_set in dispensable(deployment, old):
+        await actions.delete(deployment, replica_set)
+
+
+def dispensable(deployment: Json, old: Iterable[Json]) -> list[Json]:
+    limit = deployment["spec"].get("revisionHistoryLimit")
+    if limit in (None, _NO_LIMIT):
+        return []
+    staying = sorted((each for each in old if not is_deleting(each)), key=by_revision)
+    return [each for each in staying[: max(0, len(staying) - limit)] if _is_empty(each)]
+
+
+def _is_empty(replica_set: Json) -> bool:
+    status = replica_set.get("status") or {}
+    is_seen = (metadata(replica_set).get("generation") or 0) <= (status.get("observedGeneration") or 0)
+    return is_seen and not status.get("replicas") and size(replica_set) == 0

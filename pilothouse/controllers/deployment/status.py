@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from pilothouse.controllers.deployment.conditions import (
-    AVAILABLE,
-    DEADLINE_EXCEEDED,
-    ENOUGH_AVAILABLE,
-    NEW_REPLICA_SET_AVAILABLE,
-    PROGRESSING,
-    TOO_FEW_AVAILABLE,
-    new_condition,
-    set_condition,
+from pilothouse.controllers.deployment.replica_sets import (
+    ReplicaSets,
+    min_available,
+    size,
+    total,
+    total_size,
+    total_terminating,
 )
-from pilothouse.controllers.deployment.fenceposts import min_available
-from pilothouse.controllers.deployment.replica_sets import ReplicaSets, size, total, total_size, total_terminating
-from pilothouse.kinds.conditions import find_in
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.kinds.conditions import Condition, find_in, keep_transition, timed_condition, without_condition
+from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.times import parse_time
 
 _NO_DEADLINE = 2**31 - 1
+AVAILABLE, PROGRESSING, REPLICA_FAILURE = "Available", "Progressing", "ReplicaFailure"
+ENOUGH_AVAILABLE = "MinimumReplicasAvailable"
+TOO_FEW_AVAILABLE = "MinimumReplicasUnavailable"
+REPLICA_SET_UPDATED = "ReplicaSetUpdated"
+REPLICA_SET_CREATE_ERROR = "ReplicaSetCreateError"
+NEW_REPLICA_SET_CREATED = "NewReplicaSetCreated"
+FOUND_NEW_REPLICA_SET = "FoundNewReplicaSet"
+NEW_REPLICA_SET_AVAILABLE = "NewReplicaSetAvailable"
+DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
+PAUSED, RESUMED = "DeploymentPaused", "DeploymentResumed"
 
 
 def calculated_status(deployment: Json, sets: ReplicaSets, now: datetime) -> Json:
@@ -109,3 +115,86 @@ def seconds_until_check(deployment: Json, status: Json, now: datetime) -> float 
         return None
     since = last_update(condition)
     return 0.0 if since is None else (since + deadline - now).total_seconds()
+
+
+def rollout_status(deployment: Json, sets: ReplicaSets, now: datetime) -> Json:
+    """Return the deployment's status, with the Progressing and ReplicaFailure conditions."""
+    status = calculated_status(deployment, sets, now)
+    if progress_deadline(deployment) is None:
+        remove_condition(status, PROGRESSING)
+    elif not _was_complete(deployment, status):
+        _set_progress(deployment, sets.new, status, now)
+    failure = replica_failure(sets)
+    if failure is None:
+        remove_condition(status, REPLICA_FAILURE)
+    else:
+        set_condition(status, failure)
+    return status
+
+
+def replica_failure(sets: ReplicaSets) -> Json | None:
+    """Return the ReplicaFailure condition of the new replica set, else of an old one."""
+    for replica_set in (*((sets.new,) if sets.new else ()), *sets.old):
+        condition = find_in(replica_set.get("status") or {}, REPLICA_FAILURE)
+        if condition is not None:
+            return failure_of_replica_set(condition)
+    return None
+
+
+def _was_complete(deployment: Json, status: Json) -> bool:
+    """Return whether the last rollout completed and no other is running; then Progressing stays unchanged."""
+    condition = find_in(deployment.get("status") or {}, PROGRESSING) or {}
+    is_alone = count(status, "replicas") == count(status, "updatedReplicas")
+    return is_alone and condition.get("reason") == NEW_REPLICA_SET_AVAILABLE
+
+
+def _set_progress(deployment: Json, new: Json | None, status: Json, now: datetime) -> None:
+    name = f'Deployment "{name_of(deployment)}"' if new is None else f'ReplicaSet "{name_of(new)}"'
+    before = deployment.get("status") or {}
+    if is_complete(deployment, status):
+        told = f"{name} has successfully progressed."
+        set_condition(status, new_condition(PROGRESSING, "True", NEW_REPLICA_SET_AVAILABLE, told, now))
+    elif is_progressing(before, status):
+        told = f"{name} is progressing."
+        _renew(status, new_condition(PROGRESSING, "True", REPLICA_SET_UPDATED, told, now))
+    elif is_timed_out(deployment, status, now):
+        told = f"{name} has timed out progressing."
+        set_condition(status, new_condition(PROGRESSING, "False", DEADLINE_EXCEEDED, told, now))
+
+
+def _renew(status: Json, condition: Json) -> None:
+    """Replace the Progressing condition even if unchanged: the deadline counts from lastUpdateTime."""
+    old = find_in(status, PROGRESSING)
+    if old is not None and old["status"] == condition["status"]:
+        condition = condition | {"lastTransitionTime": old["lastTransitionTime"]}
+    remove_condition(status, PROGRESSING)
+    set_condition(status, condition)
+
+
+def new_condition(type_: str, status: str, reason: str, message: str, now: datetime) -> Json:
+    return timed_condition(Condition(type_, status, reason, message), now, "lastUpdateTime")
+
+
+def set_condition(status: Json, condition: Json) -> None:
+    """Append the condition, replacing the condition of the same type; no-op if status and reason are unchanged.
+
+    lastTransitionTime changes only with the status. The list is replaced, not mutated: it may belong to a cache.
+    """
+    old = find_in(status, condition["type"])
+    if old is not None and (old["status"], old.get("reason")) == (condition["status"], condition.get("reason")):
+        return
+    remove_condition(status, condition["type"])
+    status["conditions"] = [*(status.get("conditions") or ()), keep_transition(condition, old)]
+
+
+def remove_condition(status: Json, type_: str) -> None:
+    kept = without_condition(status.pop("conditions", None) or (), type_)
+    if kept:
+        status["conditions"] = kept
+
+
+def failure_of_replica_set(condition: Json) -> Json:
+    """Convert a replica set's ReplicaFailure condition to a deployment condition."""
+    since = condition.get("lastTransitionTime")
+    times = {"lastUpdateTime": since, "lastTransitionTime": since} if since else {}
+    return {name: condition[name] for name in ("type", "status", "reason", "message") if name in condition} | times

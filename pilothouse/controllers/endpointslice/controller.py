@@ -14,8 +14,7 @@ from pilothouse.controllers.endpointslice.endpoint import ZONE_LABEL
 from pilothouse.controllers.endpointslice.metrics import ServiceSliceMetrics
 from pilothouse.controllers.endpointslice.reconciler import CONTROLLER, ReconcileFailed, Reconciler
 from pilothouse.controllers.endpointslice.service_syncs import MAX_RETRIES, STALE, ServiceSyncs, has_endpoints_of_pods
-from pilothouse.controllers.endpointslice.slice_events import SliceEvents
-from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker
+from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker, SliceEvents
 from pilothouse.controllers.endpointslice.topology_cache import HintEvent
 from pilothouse.controllers.endpointslice.writer import SliceWriter
 from pilothouse.controllers.metrics import metrics_in

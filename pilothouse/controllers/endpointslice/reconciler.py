@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import field
 
 from pilothouse.client.cache.indexer import Indexer
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.events.event import WARNING
-from pilothouse.controllers.endpointslice import pods
-from pilothouse.controllers.endpointslice.desired import (
-    DesiredEndpoints,
-    address_types,
-    countable_pods,
-    desired_endpoints,
-    missing_nodes,
+from pilothouse.controllers.endpointslice.endpoint import (
+    IPV4,
+    IPV6,
+    EndpointKey,
+    PortsKey,
+    endpoint_key,
+    endpoint_ports,
+    family_of_text,
+    new_slice,
+    pod_endpoint,
+    ports_key,
+    publishes_not_ready,
+    should_be_in_endpoints,
+    slice_labels,
 )
-from pilothouse.controllers.endpointslice.endpoint import PortsKey, ports_key
-from pilothouse.controllers.endpointslice.labels import slice_labels
 from pilothouse.controllers.endpointslice.metrics import Efficiency, ServiceSliceMetrics, Totals
-from pilothouse.controllers.endpointslice.new_slice import new_slice
 from pilothouse.controllers.endpointslice.plan import GroupPlanner, Plan
-from pilothouse.controllers.endpointslice.topology_cache import DISABLED, HintEvent, TopologyCache, with_address_type
-from pilothouse.controllers.endpointslice.traffic_distribution import (
+from pilothouse.controllers.endpointslice.service_syncs import with_trigger_time
+from pilothouse.controllers.endpointslice.topology_cache import (
+    DISABLED,
+    HintEvent,
+    TopologyCache,
     put_close_hints,
     remove_hints,
     traffic_distribution,
     wants_topology_hints,
+    with_address_type,
 )
-from pilothouse.controllers.endpointslice.trigger_times import with_trigger_time
 from pilothouse.controllers.endpointslice.writer import SliceWriter, WriteFailed
 from pilothouse.kinds.owners import is_owned_by
 from pilothouse.kinds.pods import node_name
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.event_loop import yield_periodically
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, namespace_of
 from pilothouse.machinery.status_error import aggregate
 
@@ -65,7 +75,7 @@ class Reconciler:
         self._totals = Totals(limit)
 
     def forget(self, service: str) -> None:
-        for family in (pods.IPV4, pods.IPV6):
+        for family in (IPV4, IPV6):
             self.topology.forget(service, family)
         self._totals.forget(service)
         self._metrics.show(self._totals)
@@ -182,3 +192,42 @@ def _is_like(existing: Json, placeholder: Json, service: Json) -> bool:
 def _skipped(pod: Json, service: Json) -> str:
     about = f"{namespace_of(service)}/{name_of(service)}"
     return f"skipping Pod {name_of(pod)} for Service {about}: Node {node_name(pod)} Not Found"
+
+
+@dataclass(slots=True)
+class DesiredEndpoints:
+    groups: dict[PortsKey, dict[EndpointKey, Json]] = field(default_factory=dict)
+    """Endpoints by port set: a named port can resolve to different numbers per pod, or to none."""
+    ports: dict[PortsKey, list[Json]] = field(default_factory=dict)
+
+
+def address_types(service: Json) -> tuple[str, ...]:
+    """Return the service's IP families. Without ipFamilies: the family of clusterIP, or both for a headless service."""
+    spec = service.get("spec") or {}
+    if families := tuple(family for family in spec.get("ipFamilies") or () if family in (IPV4, IPV6)):
+        return families
+    address = spec.get("clusterIP")
+    return (family_of_text(address),) if address and address != "None" else (IPV4, IPV6)
+
+
+def countable_pods(selected: Iterable[Json]) -> list[Json]:
+    return [pod for pod in selected if should_be_in_endpoints(pod, include_terminating=True)]
+
+
+def missing_nodes(service: Json, counted: Iterable[Json], nodes: Indexer) -> set[str]:
+    """Return referenced nodes that do not exist; empty if the service publishes not-ready addresses."""
+    if publishes_not_ready(service):
+        return set()
+    return {name for name in map(node_name, counted) if name not in nodes}
+
+
+async def desired_endpoints(service: Json, counted: Sequence[Json], nodes: Indexer, family: str) -> DesiredEndpoints:
+    desired = DesiredEndpoints()
+    async for pod in yield_periodically(counted):
+        ports = endpoint_ports(service, pod)
+        group = desired.groups.setdefault(ports_key(ports), {})
+        desired.ports.setdefault(ports_key(ports), ports)
+        endpoint = pod_endpoint(pod, node=nodes.get_by_key(node_name(pod)), service=service, family=family)
+        if endpoint["addresses"]:
+            group[endpoint_key(endpoint)] = endpoint
+    return desired

@@ -15,13 +15,10 @@ from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.endpoint.controller import LEADER_ANNOTATION
-from pilothouse.controllers.endpointslice.selecting_services import selector_of
-from pilothouse.controllers.endpointslice.service_syncs import MAX_RETRIES, STALE
-from pilothouse.controllers.endpointslice.slice_events import SliceEvents
-from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker
+from pilothouse.controllers.endpointslice.service_syncs import MAX_RETRIES, STALE, selector_of
+from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker, SliceEvents
 from pilothouse.controllers.endpointslice.writer import SliceWriter
-from pilothouse.controllers.endpointslicemirroring.metrics import MirroringMetrics
-from pilothouse.controllers.endpointslicemirroring.reconciler import CONTROLLER, MirroringReconciler
+from pilothouse.controllers.endpointslicemirroring.reconciler import CONTROLLER, MirroringMetrics, MirroringReconciler
 from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.resources import ENDPOINT_SLICES, ENDPOINTS, SERVICES
 from pilothouse.kinds.deletion import is_deleting

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
+
+from prometheus_client import CollectorRegistry
 
 from pilothouse.client.cache.keys import meta_namespace_key
-from pilothouse.controllers.endpointslice.endpoint import EndpointKey, endpoint_key, is_same_beyond_key, ports_key
-from pilothouse.controllers.endpointslice.labels import MANAGED_BY, SERVICE_NAME
-from pilothouse.controllers.endpointslice.metrics import Efficiency, Totals
-from pilothouse.controllers.endpointslice.new_slice import new_slice
+from pilothouse.controllers.endpoint.desired import number_of_addresses, repack
+from pilothouse.controllers.endpointslice.endpoint import (
+    IPV4,
+    IPV6,
+    MANAGED_BY,
+    SERVICE_NAME,
+    EndpointKey,
+    PortsKey,
+    endpoint_key,
+    family_of,
+    is_same_beyond_key,
+    new_slice,
+    ports_key,
+)
+from pilothouse.controllers.endpointslice.metrics import Efficiency, SliceMetrics, Totals
 from pilothouse.controllers.endpointslice.plan import Plan
-from pilothouse.controllers.endpointslice.pods import IPV4, IPV6
-from pilothouse.controllers.endpointslice.trigger_times import ANNOTATION as TRIGGER_TIME
+from pilothouse.controllers.endpointslice.service_syncs import ANNOTATION as TRIGGER_TIME
 from pilothouse.controllers.endpointslice.writer import SliceWriter
-from pilothouse.controllers.endpointslicemirroring.desired import DesiredMirror, GroupKey, desired_endpoints
-from pilothouse.controllers.endpointslicemirroring.metrics import MirroringMetrics
 from pilothouse.kinds.owners import is_owned_by
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of
+from pilothouse.machinery.validation.addresses import format_ip, parse_ip_sloppy
 
 CONTROLLER = "endpointslicemirroring-controller.k8s.io"
 _NOT_MIRRORED = (TRIGGER_TIME, "kubectl.kubernetes.io/last-applied-configuration")
+_SECONDS = [0.001 * 2**step for step in range(15)]
 
 
 class MirroringReconciler:
@@ -118,3 +132,72 @@ class MirroringReconciler:
 def _is_like(existing: Json, mirror: Json, endpoints: Json) -> bool:
     same = labels_of(existing) == labels_of(mirror) and annotations_of(existing) == annotations_of(mirror)
     return same and is_owned_by(existing, endpoints)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKey:
+    address_type: str
+    ports: PortsKey
+
+
+@dataclass(slots=True)
+class DesiredMirror:
+    groups: dict[GroupKey, dict[EndpointKey, Json]] = field(default_factory=dict)
+    ports: dict[GroupKey, list[Json]] = field(default_factory=dict)
+    invalid: int = 0
+    skipped: int = 0
+    """Number of addresses not mirrored, because they are invalid or above the limit."""
+
+
+def desired_endpoints(endpoints: Json, limit: int) -> DesiredMirror:
+    """Return the endpoints to mirror: at most `limit` addresses per subset, ready first."""
+    desired = DesiredMirror()
+    for subset in repack(endpoints.get("subsets") or ()):
+        ports = sorted((_slice_port(port) for port in subset.get("ports") or ()), key=lambda port: ports_key([port]))
+        for family in (IPV4, IPV6):
+            desired.groups.setdefault(GroupKey(family, ports_key(ports)), {})
+            desired.ports.setdefault(GroupKey(family, ports_key(ports)), ports)
+        desired.skipped += number_of_addresses([subset]) - _add(subset, ports_key(ports), desired, limit)
+    return desired
+
+
+def _add(subset: Json, ports: PortsKey, desired: DesiredMirror, limit: int) -> int:
+    """Add at most `limit` endpoints of the subset; return the number added."""
+    added = 0
+    for endpoint in _endpoints(subset):
+        if added >= limit:
+            break
+        address = parse_ip_sloppy(endpoint["addresses"][0])
+        if address is None:
+            desired.invalid += 1
+            continue
+        endpoint["addresses"] = [format_ip(address)]
+        desired.groups[GroupKey(family_of(address), ports)][endpoint_key(endpoint)] = endpoint
+        added += 1
+    return added
+
+
+def _endpoints(subset: Json) -> Iterator[Json]:
+    for name, ready in (("addresses", True), ("notReadyAddresses", False)):
+        for address in subset.get(name) or ():
+            made: Json = {"addresses": [address.get("ip") or ""], "conditions": {"ready": ready}}
+            kept = {each: address.get(each) for each in ("targetRef", "nodeName", "hostname")}
+            yield made | {each: value for each, value in kept.items() if value}
+
+
+def _slice_port(port: Json) -> Json:
+    made = {"name": port.get("name") or "", "port": port.get("port"), "protocol": port.get("protocol") or "TCP"}
+    protocol = port.get("appProtocol")
+    return made | ({} if protocol is None else {"appProtocol": protocol})
+
+
+class MirroringMetrics(SliceMetrics):
+    def __init__(self, registry: CollectorRegistry) -> None:
+        super().__init__(registry, "endpoint_slice_mirroring_controller", "Endpoints")
+        self.updated = self.per_sync("updated", "Endpoints")
+        self.skipped = self.histogram(
+            "addresses_skipped_per_sync",
+            "Number of addresses skipped on each Endpoints sync"
+            " due to being invalid or exceeding MaxEndpointsPerSubset",
+        )
+        self.duration = self.histogram("endpoints_sync_duration", "Duration of syncEndpoints() in seconds", _SECONDS)

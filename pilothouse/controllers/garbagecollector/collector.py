@@ -23,8 +23,11 @@ from pilothouse.controllers.garbagecollector.graph import (
     OwnerReference,
 )
 from pilothouse.controllers.garbagecollector.graph_builder import GraphBuilder
-from pilothouse.controllers.garbagecollector.operations import NamespacedOwnerOfClusterScopedObject, Operations
-from pilothouse.controllers.garbagecollector.resources import NoMapping
+from pilothouse.controllers.garbagecollector.operations import (
+    NamespacedOwnerOfClusterScopedObject,
+    NoMapping,
+    Operations,
+)
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.status_error import StatusError

@@ -11,14 +11,25 @@ from prometheus_client import CollectorRegistry
 
 from pilothouse.apiserver.offload import offload
 from pilothouse.client.clock import Clock
+from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.lru import LRU
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.client.rest.client import Client
 from pilothouse.client.workqueue.queue import WorkQueue
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
-from pilothouse.controllers.garbagecollector.graph import GraphNode, ObjectReference, ObjectState, OwnerReference
-from pilothouse.controllers.garbagecollector.invalid_owners import InvalidOwnerReporter
-from pilothouse.controllers.garbagecollector.references import Diff, alternate_identity, diff, partition
+from pilothouse.controllers.garbagecollector.graph import (
+    Diff,
+    GraphNode,
+    ObjectReference,
+    ObjectState,
+    OwnerReference,
+    alternate_identity,
+    diff,
+    partition,
+)
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.event_loop import yield_to_loop
+from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
 _ABSENT_OWNERS = 500
@@ -199,3 +210,32 @@ class GraphBuilder:
     def _enqueue(self, nodes: Iterable[GraphNode]) -> None:
         for node in nodes:
             self.attempt_to_delete.add(node)
+
+
+class InvalidOwnerReporter:
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._recorder = EventRecorder(client, EventSource("garbage-collector-controller"), clock=clock)
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        await self._recorder.run()
+
+    def report(self, node: GraphNode, uid: str) -> None:
+        """Record a Warning event with the dependent's reference to the owner `uid`."""
+        reference = next((each for each in node.owners if each.uid == uid), None)
+        if reference is None:
+            return
+        namespace = node.identity.namespace
+        owner = ObjectReference.of(reference.owner, namespace)
+        message = f"ownerRef {owner} does not exist in namespace {quote(namespace)}"
+        identity = node.identity
+        self._recorder.event(
+            {
+                "kind": identity.kind,
+                "apiVersion": identity.api_version,
+                "metadata": {"name": identity.name, "namespace": identity.namespace, "uid": identity.uid},
+            },
+            WARNING,
+            "OwnerRefInvalidNamespace",
+            message,
+        )

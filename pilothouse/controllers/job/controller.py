@@ -6,29 +6,39 @@ import asyncio
 from copy import deepcopy
 
 from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import utc_now
 from pilothouse.client.controller import Controller
 from pilothouse.client.events.event import NORMAL, WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.client.rest.client import Client
 from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.job.backoff import Backoff
-from pilothouse.controllers.job.conditions import SUSPENDED, ensure_condition, new_condition
-from pilothouse.controllers.job.handlers import JobHandlers
+from pilothouse.controllers.job.accounting import StatusTracker
+from pilothouse.controllers.job.handlers import JobHandlers, OrphanPods
 from pilothouse.controllers.job.manage import PodManager
-from pilothouse.controllers.job.orphans import OrphanPods
-from pilothouse.controllers.job.own_pods import OwnPods
-from pilothouse.controllers.job.pod_changes import PodChanges
-from pilothouse.controllers.job.released_pods import ReleasedPods
-from pilothouse.controllers.job.spec import is_finished, is_managed_elsewhere, is_of_a_known_mode, is_suspended
-from pilothouse.controllers.job.status_tracker import StatusTracker
-from pilothouse.controllers.job.sync_state import SyncState, look_at
+from pilothouse.controllers.job.pod_changes import PodChanges, ReleasedPods
+from pilothouse.controllers.job.pods import (
+    SUSPENDED,
+    TRACKING_FINALIZER,
+    ensure_condition,
+    is_finished,
+    is_managed_elsewhere,
+    is_of_a_known_mode,
+    is_suspended,
+    is_tracked,
+    new_condition,
+)
+from pilothouse.controllers.job.sync_state import Backoff, SyncState, look_at
 from pilothouse.controllers.job.verdict import completed, seconds_to_deadline, verdict
 from pilothouse.controllers.resources import JOBS, PODS
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
-from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
+from pilothouse.controllers.workloads.owner_lookup import OwnerLookup, controlled_or_orphaned, index_by_controller
 from pilothouse.controllers.workloads.pod_control import PodControl
+from pilothouse.controllers.workloads.ref_manager import ControllerRefManager
 from pilothouse.kinds.deletion import is_deleting
-from pilothouse.machinery.objects import Json, resource_version_of, uid_of
+from pilothouse.kinds.owners import is_controlled_by
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, resource_version_of, uid_of
+from pilothouse.machinery.selectors.labels import from_label_selector
 from pilothouse.machinery.times import format_time
 
 
@@ -150,3 +160,32 @@ def _put_numbers(state: SyncState) -> bool:
     before = (status.get("active") or 0, status.get("ready"), status.get("terminating"))
     status |= {"active": state.active, "ready": state.ready, "terminating": state.terminating}
     return before != (state.active, state.ready, state.terminating)
+
+
+class OwnPods:
+    def __init__(self, client: Client, pods: SharedIndexInformer) -> None:
+        self._client = client
+        self._pods = pods
+        index_by_controller(pods)
+
+    async def of(self, job: Json) -> list[Json]:
+        """Return the job's pods after adoption and release. Raises StatusError or CannotAdopt."""
+        jobs = self._client.for_resource(JOBS, namespace=namespace_of(job))
+        manager = ControllerRefManager(
+            self._client,
+            PODS,
+            job,
+            from_label_selector(job["spec"].get("selector")),
+            read_owner=lambda: jobs.get(name_of(job)),
+            finalizers=(TRACKING_FINALIZER,),
+        )
+        claimed = await manager.claim(controlled_or_orphaned(self._pods, job))
+        return [pod if is_controlled_by(pod, job) else _tracked(pod) for pod in claimed]
+
+
+def _tracked(pod: Json) -> Json:
+    """Return a newly adopted pod with the tracking finalizer, as the cache will show it."""
+    if is_tracked(pod):
+        return pod
+    meta = metadata(pod)
+    return {**pod, "metadata": {**meta, "finalizers": [*(meta.get("finalizers") or ()), TRACKING_FINALIZER]}}

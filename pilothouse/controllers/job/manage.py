@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from itertools import islice
+import math
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from itertools import groupby, islice
 
-from pilothouse.controllers.job.backoff import backoff_of_index
-from pilothouse.controllers.job.config import JobConfig
+from pilothouse.controllers.config import JobConfig
 from pilothouse.controllers.job.indexes import Indexes, indexes_of
 from pilothouse.controllers.job.pod_changes import Deleted, PodChanges
-from pilothouse.controllers.job.pods import indexes_in
-from pilothouse.controllers.job.removal import pods_to_remove
-from pilothouse.controllers.job.spec import is_indexed, is_suspended, limits_each_index, replaces_only_failed
-from pilothouse.controllers.job.sync_state import SyncState
-from pilothouse.kinds.pods import is_terminating
-from pilothouse.machinery.objects import Json
+from pilothouse.controllers.job.pods import (
+    index_order,
+    indexes_in,
+    is_indexed,
+    is_suspended,
+    limits_each_index,
+    replaces_only_failed,
+    valid_index,
+)
+from pilothouse.controllers.job.sync_state import SyncState, backoff_of_index
+from pilothouse.kinds.pods import is_ready, is_terminating, node_name, phase_of, ready_since
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, items, metadata
+from pilothouse.machinery.times import parse_time
 
 MAX_PER_SYNC = 500
+_PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 class PodManager:
@@ -94,3 +104,43 @@ def _subtract(state: SyncState, deleted: Deleted) -> None:
     state.active -= deleted.pods
     state.terminating += deleted.pods
     state.ready -= deleted.ready
+
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    remove: list[Json]
+    keep: list[Json]
+
+
+def pods_to_remove(job: Json, active: Sequence[Json], at_least: int) -> list[Json]:
+    """Return at least `at_least` pods to remove. Pods with an invalid or duplicate index are always removed."""
+    found = _one_of_each_index(active, job["spec"]["completions"]) if is_indexed(job) else _Progress([], [*active])
+    missing = at_least - len(found.remove)
+    return [*found.remove, *sorted(found.keep, key=_progress)[:missing]] if missing > 0 else found.remove
+
+
+def _one_of_each_index(pods: Iterable[Json], completions: int) -> _Progress:
+    remove, keep = list[Json](), list[Json]()
+    for index, of_index in groupby(sorted(pods, key=index_order), key=lambda pod: valid_index(pod, completions)):
+        same = [*of_index]
+        *others, last = sorted(same, key=_progress) if len(same) > 1 else same
+        remove += others
+        (remove if index is None else keep).append(last)
+    return _Progress(remove, keep)
+
+
+def _progress(pod: Json) -> tuple[bool, int, bool, float, int, float]:
+    """Sort key: unassigned, pending, not ready, recently ready, often restarted and young pods come first."""
+    created = metadata(pod).get("creationTimestamp")
+    since = _age_first(ready_since(pod)) if is_ready(pod) else 0.0
+    born = _age_first(parse_time(created) if created else None)
+    return bool(node_name(pod)), _PHASES.get(phase_of(pod), 0), is_ready(pod), since, -_most_restarts(pod), born
+
+
+def _age_first(moment: datetime | None) -> float:
+    return -math.inf if moment is None else -moment.timestamp()
+
+
+def _most_restarts(pod: Json) -> int:
+    statuses = items(pod, "status", "containerStatuses")
+    return max((each.get("restartCount") or 0 for each in statuses), default=0)

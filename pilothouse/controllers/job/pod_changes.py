@@ -9,9 +9,18 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
-from pilothouse.controllers.job.pod_templates import generate_name, template_of, template_of_index
-from pilothouse.controllers.job.pods import TRACKING_FINALIZER, is_tracked
-from pilothouse.controllers.job.released_pods import ReleasedPods
+from pilothouse.controllers.job.pods import (
+    COMPLETION_INDEX,
+    FAILURE_COUNT,
+    IGNORED_FAILURE_COUNT,
+    TRACKING_FINALIZER,
+    failure_count,
+    ignored_failure_count,
+    is_indexed,
+    is_tracked,
+    limits_each_index,
+    match_failure,
+)
 from pilothouse.controllers.job.sync_state import SyncState
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
@@ -28,6 +37,12 @@ _AT_ONCE = 32
 """Maximum concurrent requests per job, for fairness between jobs."""
 
 RELEASE: Json = {"metadata": {"$deleteFromPrimitiveList/finalizers": [TRACKING_FINALIZER]}}
+_VARIABLE: Json = {
+    "name": "JOB_COMPLETION_INDEX",
+    "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{COMPLETION_INDEX}']"}},
+}
+_MAX_PREFIX = 63 - 5
+"""Maximum generateName length that is not truncated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +166,82 @@ async def _each(pods: Sequence[Json], do: Callable[[Json], Awaitable[object]]) -
 
 def _deleted(pods: Sequence[Json], errors: list[Exception | None]) -> Deleted:
     return Deleted(errors.count(None), sum(map(is_ready, pods)), next(filter(None, errors), None))
+
+
+def template_of(job: Json) -> Json:
+    """Return the pod template of the job, with the tracking finalizer."""
+    template: Json = job["spec"]["template"]
+    meta = template.get("metadata") or {}
+    finalizers = meta.get("finalizers") or []
+    if TRACKING_FINALIZER not in finalizers:
+        finalizers = [*finalizers, TRACKING_FINALIZER]
+    spec = _with_variable(template["spec"]) if is_indexed(job) else template["spec"]
+    return {**template, "metadata": {**meta, "finalizers": finalizers}, "spec": spec}
+
+
+def template_of_index(job: Json, template: Json, index: int, replaced: Json | None) -> Json:
+    """Return the template for one index. `replaced` is the failed pod that the new pod replaces, if any."""
+    meta = template["metadata"]
+    own = {COMPLETION_INDEX: str(index)}
+    annotations = (meta.get("annotations") or {}) | own
+    if limits_each_index(job):
+        annotations |= _failure_counts(job, replaced)
+    labels = (meta.get("labels") or {}) | own
+    spec = {**template["spec"], "hostname": f"{name_of(job)}-{index}"}
+    return {**template, "metadata": {**meta, "labels": labels, "annotations": annotations}, "spec": spec}
+
+
+def generate_name(job: Json, index: int) -> str:
+    """Return the generateName of an index; the job's name is truncated, never the index."""
+    suffix = f"-{index}-"
+    return name_of(job)[: _MAX_PREFIX - len(suffix)] + suffix
+
+
+def _failure_counts(job: Json, replaced: Json | None) -> dict[str, str]:
+    if replaced is None:
+        return {FAILURE_COUNT: "0"}
+    counts = match_failure(job, replaced).counts
+    ignored = ignored_failure_count(replaced) + (not counts)
+    counted = {FAILURE_COUNT: str(failure_count(replaced) + counts)}
+    return counted | ({IGNORED_FAILURE_COUNT: str(ignored)} if ignored else {})
+
+
+def _with_variable(spec: Json) -> Json:
+    lists = {
+        field: [_with_index(each) for each in spec[field]]
+        for field in ("initContainers", "containers")
+        if spec.get(field)
+    }
+    return spec | lists
+
+
+def _with_index(container: Json) -> Json:
+    variables = container.get("env") or []
+    if any(each["name"] == _VARIABLE["name"] for each in variables):
+        return container
+    return {**container, "env": [*variables, _VARIABLE]}
+
+
+class ReleasedPods:
+    _by_job: dict[str, set[str]]  # job key → uids; sets are never empty
+
+    def __init__(self) -> None:
+        self._by_job = {}
+
+    def of(self, key: str) -> frozenset[str]:
+        return frozenset(self._by_job.get(key, ()))
+
+    def expect(self, key: str, uids: Iterable[str]) -> None:
+        """Record pods whose finalizers are about to be removed."""
+        if added := set(uids):
+            self._by_job.setdefault(key, set()).update(added)
+
+    def observed(self, key: str, uid: str) -> None:
+        """Record that the cache shows the removal, or that the removal failed."""
+        if (expected := self._by_job.get(key)) is not None:
+            expected.discard(uid)
+            if not expected:
+                del self._by_job[key]
+
+    def forget(self, key: str) -> None:
+        self._by_job.pop(key, None)

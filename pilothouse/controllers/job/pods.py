@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from pilothouse.controllers.job.spec import replaces_only_failed
+from pilothouse.kinds.conditions import Condition, find_in, timed_condition, with_condition
 from pilothouse.kinds.deletion import deletion_requested, is_deleting
 from pilothouse.kinds.finalizers import has_finalizer
 from pilothouse.kinds.pods import phase_of, ready_condition, sidecar_names
-from pilothouse.machinery.objects import Json, annotations_of, metadata, part
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, annotations_of, items, metadata, name_of, namespace_of, part
 from pilothouse.machinery.times import optional_time
 
 TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
@@ -19,6 +20,10 @@ IGNORED_FAILURE_COUNT = "batch.kubernetes.io/job-index-ignored-failure-count"
 
 _MAX_INT32 = 2**31 - 1
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
+CONTROLLER_NAME = "kubernetes.io/job-controller"
+_MODES = (None, "NonIndexed", "Indexed")
+COMPLETE, FAILED, SUSPENDED = "Complete", "Failed", "Suspended"
+SUCCESS_CRITERIA_MET, FAILURE_TARGET = "SuccessCriteriaMet", "FailureTarget"
 
 
 def is_tracked(pod: Json) -> bool:
@@ -101,3 +106,122 @@ def _count(pod: Json, annotation: str) -> int:
 def _natural(text: str | None) -> int | None:
     """Parse a natural number; None if invalid, because users can write annotations."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+def is_indexed(job: Json) -> bool:
+    return bool(job["spec"].get("completionMode") == "Indexed")
+
+
+def is_of_a_known_mode(job: Json) -> bool:
+    return job["spec"].get("completionMode") in _MODES
+
+
+def is_suspended(job: Json) -> bool:
+    return bool(job["spec"].get("suspend"))
+
+
+def limits_each_index(job: Json) -> bool:
+    return job["spec"].get("backoffLimitPerIndex") is not None
+
+
+def replaces_only_failed(job: Json) -> bool:
+    """Return whether a terminating pod is replaced only after it has ended."""
+    spec = job["spec"]
+    return spec.get("podReplacementPolicy") == "Failed" or spec.get("podFailurePolicy") is not None
+
+
+def is_finished(job: Json) -> bool:
+    return any(
+        each["status"] == "True"
+        for each in items(job, "status", "conditions")
+        if each["type"] in ("Complete", "Failed")
+    )
+
+
+def is_managed_elsewhere(job: Json) -> bool:
+    return job["spec"].get("managedBy") not in (None, CONTROLLER_NAME)
+
+
+def new_condition(type_: str, reason: str, message: str, now: datetime, *, status: str = "True") -> Json:
+    return timed_condition(Condition(type_, status, reason, message), now, "lastProbeTime")
+
+
+def find_true(status: Json, type_: str) -> Json | None:
+    condition = find_in(status, type_)
+    return condition if condition is not None and condition["status"] == "True" else None
+
+
+def ensure_condition(status: Json, new: Json) -> bool:
+    """Set the condition; return whether the status changed.
+
+    An absent condition is not added with status False.
+    """
+    old = find_in(status, new["type"])
+    if old is None and new["status"] == "False":
+        return False
+    if old is not None and all(old.get(field) == new[field] for field in ("status", "reason", "message")):
+        return False
+    status["conditions"] = with_condition(status.get("conditions") or (), new)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class FailureMatch:
+    """Action of the first matching rule; empty without a match."""
+
+    action: str = ""
+    message: str = ""
+    """Failure message of the job, for action FailJob."""
+
+    @property
+    def counts(self) -> bool:
+        """Return whether the failure counts towards the back-off limits."""
+        return self.action != "Ignore"
+
+
+NO_MATCH = FailureMatch()
+
+
+def match_failure(job: Json, pod: Json) -> FailureMatch:
+    """Return the policy's match for a failed pod."""
+    policy = job["spec"].get("podFailurePolicy") or {}
+    for number, rule in enumerate(policy.get("rules") or ()):
+        if (why := _why(rule, pod)) is not None:
+            action = rule["action"]
+            told = f"{why} matching {action} rule at index {number}" if action == "FailJob" else ""
+            return FailureMatch(action, told)
+    return NO_MATCH
+
+
+def count_failures(job: Json, pods: Iterable[Json]) -> int:
+    return sum(match_failure(job, pod).counts for pod in pods)
+
+
+def _why(rule: Json, pod: Json) -> str | None:
+    status, where = pod.get("status") or {}, f"{namespace_of(pod)}/{name_of(pod)}"
+    if (codes := rule.get("onExitCodes")) is not None:
+        containers = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
+        found = next((each for each in containers if _matches(each, codes)), None)
+        if found is None:
+            return None
+        return f"Container {found['name']} for pod {where} failed with exit code {_exit_code(found)}"
+    patterns = rule.get("onPodConditions") or ()
+    wanted = {(each["type"], each.get("status")) for each in patterns}
+    condition = next(
+        (each for each in status.get("conditions") or () if (each["type"], each["status"]) in wanted), None
+    )
+    return None if condition is None else f"Pod {where} has condition {condition['type']}"
+
+
+def _matches(container: Json, codes: Json) -> bool:
+    """Return whether a failed container matches the exit code rule; running or successful containers never match."""
+    code = _exit_code(container)
+    if not code or codes.get("containerName") not in (None, container["name"]):
+        return False
+    listed = code in (codes.get("values") or ())
+    return listed if codes["operator"] == "In" else not listed and codes["operator"] == "NotIn"
+
+
+def _exit_code(container: Json) -> int:
+    code: int = ((container.get("state") or {}).get("terminated") or {}).get("exitCode") or 0
+    return code

@@ -7,21 +7,22 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from pilothouse.controllers.job.conditions import (
+from pilothouse.controllers.job.indexes import Indexes, parse_indexes
+from pilothouse.controllers.job.pods import (
     FAILED,
     FAILURE_TARGET,
     SUCCESS_CRITERIA_MET,
     find_true,
+    has_failed,
+    is_indexed,
+    is_suspended,
+    match_failure,
     new_condition,
 )
-from pilothouse.controllers.job.pod_failure_policy import match_failure
-from pilothouse.controllers.job.pods import has_failed
-from pilothouse.controllers.job.spec import is_indexed, is_suspended
-from pilothouse.controllers.job.success_policy import match_success
 from pilothouse.controllers.job.sync_state import SyncState
 from pilothouse.kinds.pods import phase_of
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, part
+from pilothouse.machinery.objects import Json, items, part
 from pilothouse.machinery.times import parse_time
 
 
@@ -110,3 +111,23 @@ def _restarts(pod: Json) -> int:
     status = pod["status"]
     containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
     return sum(each.get("restartCount") or 0 for each in containers)
+
+
+def match_success(job: Json, succeeded: Indexes) -> str | None:
+    """Return the message of the first satisfied rule; None without a match."""
+    rules = items(job["spec"], "successPolicy", "rules")
+    for number, rule in enumerate(rules) if succeeded else ():
+        if _is_met(rule, succeeded, job["spec"]["completions"]):
+            return f"Matched rules at index {number}"
+    return None
+
+
+def _is_met(rule: Json, succeeded: Indexes, completions: int) -> bool:
+    wanted, count = rule.get("succeededIndexes"), rule.get("succeededCount")
+    if wanted is None:
+        return count is not None and len(succeeded) >= count
+    required = parse_indexes(wanted, completions)
+    if not required:
+        return False
+    met = len(required & succeeded)
+    return met == len(required) or (count is not None and met >= count)

@@ -9,6 +9,7 @@ Elections are stateless. Each step inspects the lease and its candidates and tak
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -28,10 +29,10 @@ from pilothouse.controllers.leaderelection.candidates import (
     candidate_of,
     moment_of,
 )
-from pilothouse.controllers.leaderelection.lease import holder_of, is_expired, new_lease, with_elected
 from pilothouse.controllers.resources import LEASE_CANDIDATES, LEASES
-from pilothouse.machinery.errors import AlreadyExists
-from pilothouse.machinery.objects import Json, name_of, namespace_of, text
+from pilothouse.machinery.errors import AlreadyExists, NotFound
+from pilothouse.machinery.objects import Json, name_of, namespace_of, part, text
+from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.times import format_micro_time
 
 logger = logging.getLogger(__name__)
@@ -40,6 +41,9 @@ NAME = "leader-election-controller"
 ELECTION = timedelta(seconds=5)
 """Response time of candidates, and validity of a response."""
 _LOOK_AGAIN = Requeue(5.0)
+DURATION = 5
+"""Lease duration in seconds after an election."""
+GARBAGE_COLLECTION_PERIOD = 30 * 60.0
 
 
 async def run(context: ControllerContext) -> None:
@@ -140,3 +144,65 @@ def _whatever_happens(enqueue: Callable[[Json], None]) -> ResourceEventHandlerFu
             enqueue(state)
 
     return ResourceEventHandlerFuncs(add=enqueue, update=lambda old, new: enqueue(new), delete=deleted)
+
+
+def holder_of(lease: Json) -> str:
+    return text(lease, "spec", "holderIdentity")
+
+
+def is_expired(lease: Json, now: datetime) -> bool:
+    renewed, duration = moment_of(lease, "renewTime"), part(lease, "spec").get("leaseDurationSeconds")
+    return renewed is None or duration is None or (now - renewed).total_seconds() > duration
+
+
+def new_lease(namespace: str, name: str, strategy: str, holder: str, now: datetime) -> Json:
+    """Return a new lease; without a holder, another controller elects one."""
+    spec: Json = {"strategy": strategy, "leaseDurationSeconds": DURATION, "renewTime": format_micro_time(now)}
+    if holder:
+        spec["holderIdentity"] = holder
+    meta = {"namespace": namespace, "name": name}
+    return {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": meta, "spec": spec}
+
+
+def with_elected(lease: Json, strategy: str, holder: str, now: datetime) -> Json:
+    """Return the lease with the elected holder. If the current holder still renews, only preferredHolder is set."""
+    elected = copy.deepcopy(lease)
+    spec = elected.setdefault("spec", {})
+    spec["strategy"] = strategy
+    if not holder or holder == holder_of(lease):
+        return elected
+    if not holder_of(lease) or is_expired(lease, now):
+        for field in ("preferredHolder", "acquireTime"):
+            spec.pop(field, None)
+        renewed = {"renewTime": format_micro_time(now), "leaseDurationSeconds": DURATION}
+        spec.update(holderIdentity=holder, **renewed)
+    else:
+        spec["preferredHolder"] = holder
+    return elected
+
+
+async def collect_expired_candidates(context: ControllerContext) -> None:
+    informer = context.informer(LEASE_CANDIDATES)
+    await informer.wait_synced()
+    while True:
+        for candidate in informer.indexer.list():
+            await _delete_if_expired(context, candidate)
+        await context.clock.sleep(GARBAGE_COLLECTION_PERIOD)
+
+
+async def _delete_if_expired(context: ControllerContext, cached: Json) -> None:
+    """Delete the candidate if expired, after a fresh read: the cache may be stale."""
+    if not _is_expired(context, cached):
+        return
+    candidates = context.client.for_resource(LEASE_CANDIDATES, namespace=namespace_of(cached))
+    try:
+        if _is_expired(context, await candidates.get(name_of(cached))):
+            await candidates.delete(name_of(cached))
+    except NotFound:
+        return
+    except StatusError as error:
+        logger.error("error deleting lease candidate %s: %s", name_of(cached), error)
+
+
+def _is_expired(context: ControllerContext, candidate: Json) -> bool:
+    return candidate_of(candidate, utc_now(context.clock)) is None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pilothouse.client.controller import Controller, enqueue_keys
 from pilothouse.client.rest.options import PatchType
 from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.loadbalancer.addresses import AddressPool
+from pilothouse.controllers.loadbalancer.services import AddressPool
 from pilothouse.controllers.resources import INGRESSES
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import NotFound

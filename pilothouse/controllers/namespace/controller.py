@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.clock import Clock
 from pilothouse.client.controller import Controller, Requeue
+from pilothouse.client.discovery import APIResource, DiscoveryClient
+from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.namespace.deletion import NamespacedResourcesDeleter
+from pilothouse.controllers.namespace.conditions import Progress, discovery_failed, update_conditions
+from pilothouse.controllers.namespace.content import PODS, Content, Remaining
 from pilothouse.kinds.deletion import is_deleting
+from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.names import GroupVersionResource
-from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.objects import Json, items, metadata, name_of, uid_of
+from pilothouse.machinery.status_error import StatusError, aggregate
 
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 _RESYNC = 300.0
 _SOON = 0.25
 _MAX_DELAY = 60.0
 """Maximum retry delay of a namespace, in seconds."""
+_FINALIZER = "kubernetes"
+_RESOURCES_AT_ONCE = 8
 
 
 async def run(context: ControllerContext) -> None:
@@ -49,3 +59,116 @@ def _wait(namespace: Json, estimate: int, clock: Clock) -> float:
     deleted_at = datetime.fromisoformat(metadata(namespace)["deletionTimestamp"]).timestamp()
     age = max(0.0, clock.wall() - deleted_at)
     return min(estimate // 2 + 1, max(_SOON, age / 2))
+
+
+class NamespaceDeletionFailed(Exception):
+    """Some content could not be deleted; the deletion is retried."""
+
+
+class NamespacedResourcesDeleter:
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client = client
+        self._namespaces = client.resource("v1", "namespaces")
+        self._clock = clock
+
+    async def delete(self, name: str) -> int:
+        """Delete the namespace's content and finalize it; return the seconds until a retry, 0 when done.
+
+        Raises StatusError or NamespaceDeletionFailed.
+        """
+        try:
+            namespace = await self._changed(await self._namespaces.get(name), self._say_terminating)
+            if not is_deleting(namespace) or not _finalizers(namespace):
+                return 0
+            estimate = await self._delete_all_content(namespace)
+            if not estimate:
+                await self._changed(namespace, self._finalize)
+        except NotFound:
+            return 0
+        return estimate
+
+    async def _changed(self, namespace: Json, change: Callable[[Json], Awaitable[Json]]) -> Json:
+        """Apply the change, with retries on conflict; return the changed namespace."""
+        while True:
+            try:
+                return await change(namespace)
+            except Conflict:
+                newest = await self._namespaces.get(name_of(namespace))
+                if uid_of(newest) != uid_of(namespace):
+                    raise NamespaceDeletionFailed("namespace uid has changed across retries") from None
+                namespace = newest
+
+    async def _say_terminating(self, namespace: Json) -> Json:
+        status = namespace.get("status") or {}
+        if not is_deleting(namespace) or status.get("phase") == "Terminating":
+            return namespace
+        return await self._namespaces.update_status({**namespace, "status": {**status, "phase": "Terminating"}})
+
+    async def _finalize(self, namespace: Json) -> Json:
+        kept = sorted({each for each in _finalizers(namespace) if each != _FINALIZER})
+        wanted = {**namespace, "spec": {**namespace["spec"], "finalizers": kept}}
+        return await self._namespaces.update(wanted, subresource="finalize")
+
+    async def _delete_all_content(self, namespace: Json) -> int:
+        """Delete all content; return the estimate in seconds. Raises NamespaceDeletionFailed."""
+        progress = Progress()
+        resources = await self._discover(progress)
+        pods = [each for each in resources if each.resource.group_resource == PODS]
+        others = [each for each in resources if each.resource.group_resource != PODS]
+        estimate = await self._delete_content(namespace, pods, progress)
+        if not progress.remaining:
+            estimate = max(estimate, await self._delete_content(namespace, others, progress))
+        await self._report(namespace, progress)
+        failures = [*([progress.discovery_failure.message] if progress.discovery_failure else ()), *progress.errors]
+        if failures:
+            raise NamespaceDeletionFailed(aggregate(failures))
+        return estimate
+
+    async def _discover(self, progress: Progress) -> list[APIResource]:
+        """Return the deletable namespaced resources that were discovered; failures are recorded in `progress`."""
+        try:
+            found = await DiscoveryClient(self._client).server_resources()
+        except (StatusError, ConnectionFailed, InvalidResponse) as error:
+            progress.discovery_failure = discovery_failed(str(error), 0)
+            return []
+        if found.failure:
+            progress.discovery_failure = discovery_failed(found.failure, len(found.failed))
+        deletable = (each for each in found.preferred() if each.namespaced and "delete" in each.verbs)
+        return [each for each in deletable if not each.is_subresource]
+
+    async def _delete_content(self, namespace: Json, resources: list[APIResource], progress: Progress) -> int:
+        """Delete the content; return the maximum estimate in seconds."""
+        age = self._clock.wall() - datetime.fromisoformat(metadata(namespace)["deletionTimestamp"]).timestamp()
+        turn = asyncio.Semaphore(_RESOURCES_AT_ONCE)
+
+        async def delete(resource: APIResource) -> int:
+            async with turn:
+                remaining = await self._delete_resource(Content(self._client, resource, name_of(namespace)), age)
+            if remaining.problem:
+                progress.errors.append(remaining.problem)
+            if remaining.number:
+                progress.remaining[resource.resource] = remaining.number
+                progress.finalizers.update(remaining.finalizers)
+            return remaining.estimate
+
+        return max(await asyncio.gather(*(delete(each) for each in resources)), default=0)
+
+    async def _delete_resource(self, content: Content, age: float) -> Remaining:
+        try:
+            return await content.delete(age)
+        except (StatusError, ConnectionFailed, InvalidResponse) as error:
+            return Remaining(problem=str(error))
+
+    async def _report(self, namespace: Json, progress: Progress) -> None:
+        """Write the conditions; on a conflict, the next attempt writes them."""
+        updated = update_conditions(namespace, progress.verdicts(), self._clock.wall())
+        if updated is None:
+            return
+        try:
+            namespace.update(await self._namespaces.update_status(updated))
+        except Conflict:
+            return
+
+
+def _finalizers(namespace: Json) -> list[str]:
+    return items(namespace, "spec", "finalizers")

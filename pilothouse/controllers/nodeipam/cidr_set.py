@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import TypeAlias
 
-from pilothouse.controllers.nodeipam.config import NodeIPAMConfig
+from pilothouse.controllers.config import NodeIPAMConfig
 
 Network: TypeAlias = IPv4Network | IPv6Network
 

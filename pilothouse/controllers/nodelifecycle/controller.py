@@ -9,18 +9,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.cache.shared_informer import wait_for_cache_sync
 from pilothouse.client.clock import utc_now
 from pilothouse.client.controller import Controller
-from pilothouse.client.events.event import NORMAL, EventSource
+from pilothouse.client.events.event import NORMAL, WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.client.rest.client import Client
 from pilothouse.client.wait import until
 from pilothouse.controllers.context import ControllerContext, ObjectSelection
 from pilothouse.controllers.metrics import metrics_in
-from pilothouse.controllers.nodelifecycle.disruption import Change, Zones
 from pilothouse.controllers.nodelifecycle.health import (
     READY,
     NodeHealth,
@@ -29,17 +31,16 @@ from pilothouse.controllers.nodelifecycle.health import (
     with_unknown_conditions,
 )
 from pilothouse.controllers.nodelifecycle.metrics import NodeLifecycleMetrics
-from pilothouse.controllers.nodelifecycle.node_syncs import NodeSyncs
-from pilothouse.controllers.nodelifecycle.pods import mark_pods_not_ready
-from pilothouse.controllers.nodelifecycle.tainter import NodeTainter
-from pilothouse.controllers.nodelifecycle.zones import zone_health, zone_key
+from pilothouse.controllers.nodelifecycle.tainter import NodeSyncs, NodeTainter
+from pilothouse.controllers.nodelifecycle.zones import Change, Zones, zone_health, zone_key
 from pilothouse.controllers.pod_index import PODS_BY_NODE, index_pods_by_node
 from pilothouse.controllers.resources import LEASES, NODES, PODS
 from pilothouse.kinds.conditions import find_condition
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.event_loop import yield_periodically
-from pilothouse.machinery.objects import Json, labels_of, name_of, part, uid_of
+from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of, part, uid_of
 from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.times import format_time
 
 logger = logging.getLogger(__name__)
 
@@ -198,3 +199,32 @@ class _NodeLifecycle:
 
 def _reference(node: Json) -> Json:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name_of(node), "uid": uid_of(node)}}
+
+
+async def mark_pods_not_ready(client: Client, recorder: EventRecorder, pods: Iterable[Json], now: datetime) -> None:
+    """Mark all pods not ready, continuing after errors. Raises the last StatusError."""
+    failure: StatusError | None = None
+    for pod in pods:
+        changed = not_ready(pod, now)
+        if changed is None:
+            continue
+        try:
+            await client.for_resource(PODS, namespace=namespace_of(pod)).update_status(changed)
+        except NotFound:
+            continue
+        except StatusError as error:
+            failure = error
+        recorder.event(pod, WARNING, "NodeNotReady", "Node is not ready")
+    if failure is not None:
+        raise failure
+
+
+def not_ready(pod: Json, now: datetime) -> Json | None:
+    """Return the pod with Ready set to False; None if already False or absent."""
+    status = pod.get("status") or {}
+    conditions = [*(status.get("conditions") or ())]
+    for index, condition in enumerate(conditions):
+        if condition["type"] == "Ready" and condition.get("status") != "False":
+            conditions[index] = condition | {"status": "False", "lastTransitionTime": format_time(now)}
+            return {**pod, "status": {**status, "conditions": conditions}}
+    return None

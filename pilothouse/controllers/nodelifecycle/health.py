@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from pilothouse.client.clock import Clock
-from pilothouse.controllers.nodelifecycle.config import NodeLifecycleConfig
+from pilothouse.controllers.config import NodeLifecycleConfig
 from pilothouse.kinds.conditions import find_condition
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, items, metadata

@@ -4,31 +4,56 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import NoReturn
 
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.controller import Controller
+from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.options import PatchType
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.metrics import metrics_in
-from pilothouse.controllers.nodelifecycle.disruption import Zones
 from pilothouse.controllers.nodelifecycle.health import READY
 from pilothouse.controllers.nodelifecycle.metrics import NodeLifecycleMetrics
-from pilothouse.controllers.nodelifecycle.taints import NOT_READY, UNREACHABLE, change_taints
-from pilothouse.controllers.nodelifecycle.zones import zone_key
+from pilothouse.controllers.nodelifecycle.zones import Zones, zone_key
 from pilothouse.controllers.resources import NODES
-from pilothouse.kinds.conditions import find_condition
-from pilothouse.kinds.nodes import TaintIdentity, has_taint
-from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.kinds.conditions import conditions_of, find_condition
+from pilothouse.kinds.nodes import TaintIdentity, has_taint, is_unschedulable, taint_identity, taints_of
+from pilothouse.machinery.errors import Conflict, NotFound
+from pilothouse.machinery.objects import Json, labels_of, name_of, resource_version_of
 from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.times import format_time
 
 logger = logging.getLogger(__name__)
 
 _PERIOD = 0.1
+NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
+NOT_READY: TaintIdentity = ("node.kubernetes.io/not-ready", NO_EXECUTE)
+UNREACHABLE: TaintIdentity = ("node.kubernetes.io/unreachable", NO_EXECUTE)
 _TAINT_OF: dict[str, tuple[TaintIdentity, TaintIdentity]] = {
     "False": (NOT_READY, UNREACHABLE),
     "Unknown": (UNREACHABLE, NOT_READY),
 }
 """Ready status → (taint to add, taint to remove)."""
+_UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+_CONDITION_TAINTS = {
+    ("Ready", "False"): "node.kubernetes.io/not-ready",
+    ("Ready", "Unknown"): "node.kubernetes.io/unreachable",
+    ("MemoryPressure", "True"): "node.kubernetes.io/memory-pressure",
+    ("DiskPressure", "True"): "node.kubernetes.io/disk-pressure",
+    ("NetworkUnavailable", "True"): "node.kubernetes.io/network-unavailable",
+    ("PIDPressure", "True"): "node.kubernetes.io/pid-pressure",
+}
+_OWN_KEYS = {_UNSCHEDULABLE, *_CONDITION_TAINTS.values()}
+_TRIES = 5
+_NAME = "node_lifecycle_controller"
+_WORKERS = 8
+_OLD_LABELS = {
+    "kubernetes.io/os": "beta.kubernetes.io/os",
+    "kubernetes.io/arch": "beta.kubernetes.io/arch",
+}
 
 
 class NodeTainter:
@@ -95,3 +120,90 @@ class NodeTainter:
         if done := await self._swap(node, *_TAINT_OF[condition["status"]]):
             self._metrics.evictions.inc((zone,))
         return done
+
+
+def no_schedule_changes(node: Json) -> tuple[list[TaintIdentity], list[TaintIdentity]]:
+    """Return (missing, obsolete) NoSchedule taints according to the node's conditions."""
+    wanted = [*_wanted_no_schedule(node)]
+    present = [taint_identity(each) for each in taints_of(node)]
+    own = [each for each in present if each[1] == NO_SCHEDULE and each[0] in _OWN_KEYS]
+    return [each for each in wanted if each not in own], [each for each in own if each not in wanted]
+
+
+def _wanted_no_schedule(node: Json) -> Iterator[TaintIdentity]:
+    for condition in conditions_of(node):
+        if key := _CONDITION_TAINTS.get((condition.get("type") or "", condition.get("status") or "")):
+            yield key, NO_SCHEDULE
+    if is_unschedulable(node):
+        yield _UNSCHEDULABLE, NO_SCHEDULE
+
+
+async def change_taints(
+    client: Client, node: Json, add: Sequence[TaintIdentity], remove: Sequence[TaintIdentity], now: float
+) -> Json:
+    """Return the node with changed taints, in one write; no-op if unchanged. Raises StatusError."""
+    nodes = client.for_resource(NODES)
+    for _ in range(_TRIES - 1):
+        try:
+            return await _change_once(client, node, add, remove, now)
+        except Conflict:
+            node = await nodes.get(name_of(node))
+    return await _change_once(client, node, add, remove, now)
+
+
+async def _change_once(
+    client: Client, node: Json, add: Sequence[TaintIdentity], remove: Sequence[TaintIdentity], now: float
+) -> Json:
+    added_at = format_time(datetime.fromtimestamp(now, UTC))
+    old = taints_of(node)
+    present = {taint_identity(each) for each in old}
+    taints = [each for each in old if taint_identity(each) not in remove]
+    taints += [
+        {"key": key, "effect": effect, "timeAdded": added_at} for key, effect in add if (key, effect) not in present
+    ]
+    if taints == old:
+        return node
+    patch = {"metadata": {"resourceVersion": resource_version_of(node)}, "spec": {"taints": taints or None}}
+    return await client.for_resource(NODES).patch(name_of(node), patch, PatchType.STRATEGIC)
+
+
+class NodeSyncs:
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._nodes = context.informer(NODES)
+        self._queue = context.queue(_NAME, str)
+        self._nodes.add_event_handler(
+            ResourceEventHandlerFuncs(add=self._changed, update=lambda old, new: self._changed(new))
+        )
+
+    async def run(self) -> None:
+        caches, clock = (self._nodes,), self._context.clock
+        controller = Controller(_NAME, self._sync, caches=caches, workers=_WORKERS, queue=self._queue, clock=clock)
+        await controller.run()
+
+    def _changed(self, node: Json) -> None:
+        """Enqueue only nodes that need a change: heartbeats are frequent and rarely matter."""
+        if any(no_schedule_changes(node)) or missing_labels(node):
+            self._queue.add(name_of(node))
+
+    async def _sync(self, name: str) -> None:
+        node = self._nodes.indexer.get_by_key(name)
+        if node is None:
+            return
+        client = self._context.client
+        add, remove = no_schedule_changes(node)
+        try:
+            if add or remove:
+                await change_taints(client, node, add, remove, self._context.clock.wall())
+            if labels := missing_labels(node):
+                patch = {"metadata": {"labels": labels}}
+                await client.for_resource(NODES).patch(name, patch, PatchType.STRATEGIC)
+        except NotFound:
+            return
+
+
+def missing_labels(node: Json) -> dict[str, str]:
+    """Return deprecated labels that are missing or differ from their successors."""
+    labels = labels_of(node)
+    wanted = {old: labels[new] for new, old in _OLD_LABELS.items() if new in labels}
+    return {name: value for name, value in wanted.items() if labels.get(name) != value}

@@ -8,9 +8,8 @@ from dataclasses import field
 from pilothouse.client.clock import Clock, utc_now
 from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.client.events.recorder import EventRecorder
-from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
-from pilothouse.controllers.podautoscaler.history import History
-from pilothouse.controllers.podautoscaler.limits import Wish, limit
+from pilothouse.controllers.config import AutoscalerConfig
+from pilothouse.controllers.podautoscaler.limits import History, Wish, limit
 from pilothouse.controllers.podautoscaler.metric_sources import Proposal
 from pilothouse.controllers.podautoscaler.proposals import NoProposal, Proposals
 from pilothouse.controllers.podautoscaler.replica_calculator import Tolerances

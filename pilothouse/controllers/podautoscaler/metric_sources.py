@@ -9,7 +9,6 @@ from pilothouse.controllers.podautoscaler.replica_calculator import (
     replicas_for_total,
     total,
 )
-from pilothouse.controllers.podautoscaler.selector_text import selector_text
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import Format, milli_quantity
@@ -134,3 +133,19 @@ def _shown(value: int) -> str:
 
 def _quantity(resource: str, value: int) -> str:
     return str(milli_quantity(value, Format.BINARY_SI if resource == "memory" else Format.DECIMAL_SI))
+
+
+def selector_text(selector: Json | None) -> str:
+    """Return `&LabelSelector{…}`, or `nil` for None."""
+    if selector is None:
+        return "nil"
+    labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
+    expressions = "".join(map(_requirement, selector.get("matchExpressions") or ()))
+    requirements = f"[]LabelSelectorRequirement{{{expressions}}}"
+    return f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:{requirements},}}"
+
+
+def _requirement(expression: Json) -> str:
+    values = " ".join(expression.get("values") or ())
+    key, operator = expression["key"], expression["operator"]
+    return f"LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{values}],}},"

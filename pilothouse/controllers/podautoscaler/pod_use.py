@@ -8,14 +8,15 @@ from functools import cache
 from pilothouse.client.cache.indexer import NAMESPACE_INDEX
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import Clock, utc_now
-from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
-from pilothouse.controllers.podautoscaler.pod_groups import group_pods, requests_of
+from pilothouse.controllers.config import AutoscalerConfig
 from pilothouse.controllers.podautoscaler.pod_metrics import MetricsUnavailable, PodMetric
 from pilothouse.controllers.podautoscaler.replica_calculator import (
     Tolerances,
     Use,
     average_use,
+    group_pods,
     replicas_for_pods,
+    requests_of,
     utilization,
 )
 from pilothouse.kinds.pods import is_ready

@@ -6,29 +6,30 @@ import asyncio
 import logging
 from datetime import datetime
 
+from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.keys import deletion_handling_key, meta_namespace_key
 from pilothouse.client.clock import utc_now
 from pilothouse.client.controller import Controller, Requeue, TryAgain
 from pilothouse.client.events.event import EventSource
 from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.replicaset.kind import REPLICA_SET, ReplicatedKind
-from pilothouse.controllers.replicaset.notifications import Notifications
-from pilothouse.controllers.replicaset.replicas import Replicas
-from pilothouse.controllers.replicaset.status import calculated_status, is_up_to_date
-from pilothouse.controllers.resources import PODS
-from pilothouse.controllers.workloads.controller_index import controlled_or_orphaned, index_by_controller
+from pilothouse.controllers.replicaset.replicas import Replicas, calculated_status, is_up_to_date
+from pilothouse.controllers.resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
-from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
-from pilothouse.controllers.workloads.pacing import Pacing
+from pilothouse.controllers.workloads.notifications import Pacing, PodNotifications
+from pilothouse.controllers.workloads.owner_lookup import OwnerLookup, controlled_or_orphaned, index_by_controller
 from pilothouse.controllers.workloads.pod_control import PodControl
 from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.kinds.pods import is_active, is_terminating, next_availability
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict, NotFound
-from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of, resource_version_of, uid_of
+from pilothouse.machinery.names import GroupVersionResource
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, resource_version_of, uid_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
-from pilothouse.machinery.selectors.labels import Selector
+from pilothouse.machinery.selectors.labels import Selector, from_label_selector
 from pilothouse.machinery.status_error import StatusError
 
 logger = logging.getLogger(__name__)
@@ -165,3 +166,71 @@ def _until_available(replica_set: Json, status: Json, pods: list[Json], now: dat
         return None
     after = next_availability(pods, seconds, now)
     return Requeue(float(seconds) if after is None else after)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicatedKind:
+    resource: GroupVersionResource
+    kind: str
+    component: str
+    """Source component of events."""
+    queue: str
+    counts_terminating: bool
+    """Whether the status has terminatingReplicas."""
+    has_plain_selector: bool = False
+    """Whether the selector is a plain label map."""
+
+    def selector_of(self, obj: Json) -> Selector:
+        """Return the selector of the object. Raises InvalidSelector."""
+        selector = obj["spec"].get("selector")
+        return from_label_selector({"matchLabels": selector} if self.has_plain_selector else selector)
+
+
+REPLICA_SET = ReplicatedKind(REPLICA_SETS, "ReplicaSet", "replicaset-controller", "replicaset", counts_terminating=True)
+REPLICATION_CONTROLLER = ReplicatedKind(
+    REPLICATION_CONTROLLERS,
+    "ReplicationController",
+    "replication-controller",
+    "replicationmanager",
+    counts_terminating=False,
+    has_plain_selector=True,
+)
+
+
+class Notifications:
+    def __init__(
+        self,
+        owners: OwnerLookup,
+        queue: RateLimitingQueue[str],
+        pacing: Pacing,
+        expectations: ControllerExpectations,
+    ) -> None:
+        self._owners = owners
+        self._queue = queue
+        self._pacing = pacing
+        self._expectations = expectations
+
+    def of_replica_sets(self) -> ResourceEventHandlerFuncs:
+        return ResourceEventHandlerFuncs(add=self._set_added, update=self._set_updated, delete=self._set_deleted)
+
+    def of_pods(self) -> ResourceEventHandlerFuncs:
+        return PodNotifications(self._owners, self._queue, self._pacing, expectations=self._expectations).handlers()
+
+    def _set_added(self, replica_set: Json) -> None:
+        self._queue.add(meta_namespace_key(replica_set))
+
+    def _set_updated(self, old: Json, new: Json) -> None:
+        """Enqueue a changed spec without pacing."""
+        if uid_of(old) != uid_of(new):
+            self._set_deleted(old)
+        if metadata(old).get("generation") != metadata(new).get("generation"):
+            self._set_added(new)
+        else:
+            self._pacing.add(meta_namespace_key(new))
+
+    def _set_deleted(self, deleted: Deleted) -> None:
+        """Forget expectations and pacing: a new object of the same name starts afresh."""
+        key = deletion_handling_key(deleted)
+        self._expectations.forget(key)
+        self._pacing.forget(key)
+        self._queue.add(key)

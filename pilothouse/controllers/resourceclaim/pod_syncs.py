@@ -8,9 +8,11 @@ from pilothouse.apiserver.tallies import CounterTally
 from pilothouse.client.cache.indexer import Indexer
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.resourceclaim.pods import POD_CLAIM_NAME, is_for, is_reserved_for, pod_claims
 from pilothouse.controllers.resources import PODS, RESOURCE_CLAIMS
-from pilothouse.kinds.references import resource_claim_statuses
+from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kinds.owners import controller_of
+from pilothouse.kinds.pods import has_ended, node_name
+from pilothouse.kinds.references import resource_claim_names, resource_claim_statuses
 from pilothouse.machinery.objects import Json, annotations_of, items, labels_of, name_of, namespace_of, part, uid_of
 from pilothouse.machinery.status_error import StatusError
 
@@ -18,6 +20,9 @@ CLAIMS_BY_POD = "claimPodOwner"
 """Index of claims by uid of the pod they were created for."""
 _FIELD_MANAGER = "ResourceClaimController"
 _LONGEST_BASE = 57
+FINALIZER = "resource.kubernetes.io/delete-protection"
+POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
+"""Annotation on a generated claim: its name within the pod."""
 
 
 class ClaimNotPossible(Exception):
@@ -158,3 +163,37 @@ def _generate_name(pod: str, claim: str) -> str:
     if len(whole) <= _LONGEST_BASE:
         return whole
     return f"{pod[: len(pod) * _LONGEST_BASE // len(whole)]}-{claim[: len(claim) * _LONGEST_BASE // len(whole)]}"
+
+
+def pod_claims(pod: Json) -> list[Json]:
+    return items(pod, "spec", "resourceClaims")
+
+
+def claim_keys(pod: Json) -> list[str]:
+    return [f"{namespace_of(pod)}/{name}" for name in resource_claim_names(pod)]
+
+
+def template_keys(pod: Json) -> set[str]:
+    names = (each.get("resourceClaimTemplateName") for each in pod_claims(pod))
+    return {f"{namespace_of(pod)}/{name}" for name in names if name}
+
+
+def is_done(pod: Json) -> bool:
+    """Return whether the pod will never run again."""
+    return has_ended(pod) or (is_deleting(pod) and not node_name(pod))
+
+
+def owning_pod(claim: Json) -> Json | None:
+    """Return the reference to the pod that the claim was created for; None if there is none."""
+    owner = controller_of(claim)
+    return owner if owner is not None and (owner["apiVersion"], owner["kind"]) == ("v1", "Pod") else None
+
+
+def is_for(claim: Json, pod: Json) -> bool:
+    owner = owning_pod(claim)
+    return owner is not None and owner["uid"] == uid_of(pod)
+
+
+def is_reserved_for(claim: Json, pod: Json) -> bool:
+    reserved = items(claim, "status", "reservedFor")
+    return any(each.get("uid") == uid_of(pod) for each in reserved)

@@ -1,33 +1,33 @@
 """statefulset-controller: pods with stable name, network identity and storage, created in order or in parallel, and
-replaced on template changes."""
+replaced on template changes.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
-from pilothouse.client.clock import utc_now
+from pilothouse.client.cache.shared_informer import SharedIndexInformer
+from pilothouse.client.clock import Clock, utc_now
 from pilothouse.client.controller import Controller, Requeue, TryAgain
 from pilothouse.client.events.event import EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.history.history import History
+from pilothouse.controllers.history import History
 from pilothouse.controllers.resources import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
 from pilothouse.controllers.statefulset.claim_control import ClaimsFailed, StatefulClaims
 from pilothouse.controllers.statefulset.identity import is_member
 from pilothouse.controllers.statefulset.pods import StatefulPods
 from pilothouse.controllers.statefulset.update import StatefulSetUpdate
-from pilothouse.controllers.statefulset.written_versions import WrittenVersions
-from pilothouse.controllers.workloads.controller_index import controlled_or_orphaned, index_by_controller
-from pilothouse.controllers.workloads.notifications import enqueue_when_available
-from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
-from pilothouse.controllers.workloads.pacing import Pacing
+from pilothouse.controllers.workloads.notifications import Pacing, enqueue_when_available
+from pilothouse.controllers.workloads.owner_lookup import OwnerLookup, controlled_or_orphaned, index_by_controller
 from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.owners import controller_of
 from pilothouse.kinds.pods import is_ready
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
@@ -35,6 +35,8 @@ from pilothouse.machinery.selectors.labels import Selector, from_label_selector
 
 _UNTIL_SEEN = 0.01
 """Seconds until the next sync of a StatefulSet with unobserved writes, unless an event comes first."""
+_PATIENCE = 5.0
+"""Seconds until the informer's own resourceVersion is trusted: a relist may deliver no event with that version."""
 
 
 async def run(context: ControllerContext) -> None:
@@ -171,3 +173,56 @@ def _told_of_every(changed: Callable[[Json], None]) -> ResourceEventHandlerFuncs
             changed(last)
 
     return ResourceEventHandlerFuncs(add=changed, update=lambda old, new: changed(new), delete=deleted)
+
+
+@dataclass(slots=True)
+class _Written:
+    at: float
+    versions: dict[GroupVersionResource, int]
+
+
+class WrittenVersions:
+    """Highest versions written per owner key, and highest versions seen by the informers."""
+
+    def __init__(self, informers: Mapping[GroupVersionResource, SharedIndexInformer], clock: Clock) -> None:
+        self._informers = informers
+        self._clock = clock
+        self._seen = dict.fromkeys(informers, 0)
+        self._written: dict[str, _Written] = {}
+
+    def wrote(self, key: str, resource: GroupVersionResource, obj: Json) -> None:
+        version = _version(obj)
+        if version <= self._seen[resource]:
+            return
+        written = self._written.setdefault(key, _Written(self._clock.now(), {}))
+        written.versions[resource] = max(version, written.versions.get(resource, 0))
+
+    def saw(self, resource: GroupVersionResource, obj: Json) -> None:
+        """Record a seen version. Must be called before the handler processes the event."""
+        version = _version(obj)
+        if version > self._seen[resource]:
+            self._seen[resource] = version
+
+    def are_seen(self, key: str) -> bool:
+        """Return whether the caches include every write for the owner."""
+        written = self._written.get(key)
+        if written is None:
+            return True
+        is_late = self._clock.now() - written.at > _PATIENCE
+        if not all(self._reached(resource, is_late) >= version for resource, version in written.versions.items()):
+            return False
+        self.forget(key)
+        return True
+
+    def forget(self, key: str) -> None:
+        self._written.pop(key, None)
+
+    def _reached(self, resource: GroupVersionResource, is_late: bool) -> int:
+        if not is_late:
+            return self._seen[resource]
+        return max(self._seen[resource], int(self._informers[resource].last_sync_resource_version or 0))
+
+
+def _version(obj: Json) -> int:
+    version = resource_version_of(obj)
+    return int(version) if version.isdigit() else 0

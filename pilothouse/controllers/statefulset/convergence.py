@@ -13,8 +13,7 @@ from itertools import islice
 from typing import Any
 
 from pilothouse.apiserver.server.features import enabled
-from pilothouse.controllers.statefulset.claims import claim_templates, storage_matches
-from pilothouse.controllers.statefulset.identity import identity_matches, ordinal_of
+from pilothouse.controllers.statefulset.identity import claim_templates, identity_matches, ordinal_of, storage_matches
 from pilothouse.controllers.statefulset.members import Members, Versions, is_running_and_ready, revision_of
 from pilothouse.controllers.statefulset.pods import StatefulPods
 from pilothouse.controllers.workloads.pod_control import SlowStartError, slow_start

@@ -6,9 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from datetime import datetime
 
-from pilothouse.controllers.history.revisions import restored
-from pilothouse.controllers.statefulset.claims import volumes_with_claims
-from pilothouse.controllers.statefulset.identity import network_identity, ordinal_of, ordinals, pod_name, set_identity
+from pilothouse.controllers.history import restored
+from pilothouse.controllers.statefulset.identity import (
+    network_identity,
+    ordinal_of,
+    ordinals,
+    pod_name,
+    set_identity,
+    volumes_with_claims,
+)
 from pilothouse.controllers.workloads.pod_control import pod_from_template
 from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH
 from pilothouse.kinds.deletion import is_deleting

@@ -7,8 +7,13 @@ from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.resources import PODS
 from pilothouse.controllers.statefulset.claim_control import ClaimsFailed, StatefulClaims, Wrote
-from pilothouse.controllers.statefulset.claims import storage_matches, volumes_with_claims
-from pilothouse.controllers.statefulset.identity import identity_matches, ordinal_of, set_identity
+from pilothouse.controllers.statefulset.identity import (
+    identity_matches,
+    ordinal_of,
+    set_identity,
+    storage_matches,
+    volumes_with_claims,
+)
 from pilothouse.machinery.errors import AlreadyExists, Conflict, NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError

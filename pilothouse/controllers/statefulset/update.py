@@ -9,23 +9,30 @@ from functools import partial
 
 from pilothouse.client.controller import Requeue
 from pilothouse.client.rest.client import Client
-from pilothouse.controllers.history.history import History
-from pilothouse.controllers.history.revisions import oldest_first
+from pilothouse.controllers.history import History, holds_template_of, new_revision, next_number, oldest_first
 from pilothouse.controllers.resources import STATEFUL_SETS
 from pilothouse.controllers.statefulset.claim_control import ClaimsFailed, Wrote
 from pilothouse.controllers.statefulset.convergence import Convergence
-from pilothouse.controllers.statefulset.members import Members, Versions, revision_of
+from pilothouse.controllers.statefulset.identity import replicas_of
+from pilothouse.controllers.statefulset.members import Members, Versions, is_running_and_ready, revision_of
 from pilothouse.controllers.statefulset.pods import StatefulPods
-from pilothouse.controllers.statefulset.revisions import find_versions
-from pilothouse.controllers.statefulset.status import complete_rolling_update, is_news, new_status
 from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
 from pilothouse.kinds.deletion import is_deleting
-from pilothouse.kinds.pods import next_availability
+from pilothouse.kinds.pods import next_availability, phase_of
 from pilothouse.machinery.errors import Conflict, NotFound
-from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError
 
 _STATUS_TRIES = 5
+_COMPARED = (
+    "replicas",
+    "readyReplicas",
+    "availableReplicas",
+    "currentReplicas",
+    "updatedReplicas",
+    "currentRevision",
+    "updateRevision",
+)
 
 
 class StatefulSetUpdate:
@@ -92,3 +99,59 @@ def _next_check(members: Members, pods: Sequence[Json], status: Json) -> Requeue
         return None
     soon = next_availability(pods, members.min_ready_seconds, members.now)
     return Requeue(members.min_ready_seconds if soon is None else soon)
+
+
+def new_status(versions: Versions, members: Members, collisions: int) -> Json:
+    """Return the status from current pods, without completing an update."""
+    created = [pod for pod in (*members.replicas.values(), *members.condemned) if phase_of(pod)]
+    ready = [pod for pod in created if is_running_and_ready(pod)]
+    revisions = [revision_of(pod) for pod in created if not is_deleting(pod)]
+    current, update = name_of(versions.current), name_of(versions.update)
+    return {
+        "observedGeneration": metadata(versions.stateful_set).get("generation") or 0,
+        "replicas": len(created),
+        "readyReplicas": len(ready),
+        "currentReplicas": revisions.count(current),
+        "updatedReplicas": revisions.count(update),
+        "currentRevision": current,
+        "updateRevision": update,
+        "collisionCount": collisions,
+        "availableReplicas": sum(map(members.is_available, ready)),
+    }
+
+
+def complete_rolling_update(stateful_set: Json, status: Json) -> None:
+    """Make the update revision current once every pod is updated and ready."""
+    wanted = replicas_of(stateful_set)
+    strategy = stateful_set["spec"].get("updateStrategy") or {}
+    counts = (status["updatedReplicas"], status["readyReplicas"], status["replicas"])
+    if strategy.get("type") == "RollingUpdate" and counts == (wanted, wanted, wanted):
+        status["currentReplicas"] = status["updatedReplicas"]
+        status["currentRevision"] = status["updateRevision"]
+
+
+def is_news(stateful_set: Json, status: Json) -> bool:
+    """Return whether the status differs from the stored one."""
+    said = stateful_set.get("status") or {}
+    if status["observedGeneration"] > (said.get("observedGeneration") or 0):
+        return True
+    return any((said.get(field) or type(status[field])()) != status[field] for field in _COMPARED)
+
+
+async def find_versions(history: History, stateful_set: Json, ordered: Sequence[Json]) -> tuple[Versions, int]:
+    """Return the StatefulSet's versions and its collision count. `ordered` are the known revisions.
+
+    A new template creates a revision; a reused template gets the highest number. Raises StatusError.
+    """
+    status = stateful_set.get("status") or {}
+    collisions = int(status.get("collisionCount") or 0)
+    equal = [revision for revision in ordered if holds_template_of(revision, stateful_set)]
+    if not equal:
+        new = new_revision(stateful_set, next_number(ordered), collisions)
+        update, collisions = await history.create(stateful_set, new, collisions)
+    elif equal[-1] is ordered[-1]:
+        update = equal[-1]
+    else:
+        update = await history.renumber(equal[-1], next_number(ordered))
+    named = (revision for revision in ordered if name_of(revision) == status.get("currentRevision"))
+    return Versions(stateful_set, next(named, update), update), collisions

@@ -14,7 +14,7 @@ from pilothouse.client.events.event import NORMAL, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from pilothouse.controllers.volume.persistentvolume.fields import (
+from pilothouse.controllers.volume.persistentvolume.matching import (
     PROVISIONED_BY,
     SIMULATED,
     claim_ref,

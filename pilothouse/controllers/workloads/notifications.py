@@ -12,13 +12,17 @@ from collections.abc import Callable, Iterable
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
+from pilothouse.client.clock import Clock
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
 from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
-from pilothouse.controllers.workloads.pacing import Pacing
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import is_ready
 from pilothouse.machinery.objects import Json, labels_of, resource_version_of, uid_of
+
+_PER_POD = 0.0001
+_NOT_WORTH_IT = 0.005
+_LONGEST = 0.25
 
 
 class OwnedNotifications:
@@ -104,3 +108,30 @@ def enqueue_when_available(owners: Iterable[Json], queue: RateLimitingQueue[str]
     for owner in owners:
         if seconds := owner["spec"].get("minReadySeconds"):
             queue.add_after(meta_namespace_key(owner), seconds + skew)
+
+
+class Pacing:
+    """Adds keys to a queue, delayed after a recent sync."""
+
+    def __init__(self, queue: RateLimitingQueue[str], clock: Clock) -> None:
+        self._queue = queue
+        self._clock = clock
+        self._not_before: dict[str, float] = {}
+
+    def add(self, key: str) -> None:
+        not_before = self._not_before.get(key)
+        if not_before is not None and (wait := not_before - self._clock.now()) > 0:
+            self._queue.add_after(key, wait)
+        else:
+            self._queue.add(key)
+
+    def looked(self, key: str, pods: int) -> None:
+        """Record a sync of the owner with this number of pods."""
+        wait = min(pods * _PER_POD, _LONGEST)
+        if wait > _NOT_WORTH_IT:
+            self._not_before[key] = self._clock.now() + wait
+        else:
+            self._not_before.pop(key, None)
+
+    def forget(self, key: str) -> None:
+        self._not_before.pop(key, None)

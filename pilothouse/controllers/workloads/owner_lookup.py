@@ -13,6 +13,9 @@ from pilothouse.machinery.objects import Json, labels_of, metadata, namespace_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.labels import Selector, from_label_selector
 
+CONTROLLER_UID_INDEX = "controllerUID"
+"""Index by uid of the controlling owner; orphans are indexed by namespace and a slash."""
+
 
 class OwnerLookup:
     """Finds owners of one kind in an informer cache."""
@@ -76,3 +79,31 @@ class OwnerLookup:
 
 def _selector_of(owner: Json) -> Selector:
     return from_label_selector(owner["spec"].get("selector"))
+
+
+def index_by_controller(informer: SharedIndexInformer) -> None:
+    """Add the index to the informer. Idempotent, so that several controllers can share an informer."""
+    if CONTROLLER_UID_INDEX not in informer.indexer.indexers:
+        informer.add_indexers({CONTROLLER_UID_INDEX: _controller_uid})
+
+
+def controlled_or_orphaned(informer: SharedIndexInformer, owner: Json) -> list[Json]:
+    """Return objects controlled by the owner, and orphans in its namespace. The informer must be indexed by
+    controller."""
+    indexer = informer.indexer
+    owned = indexer.by_index(CONTROLLER_UID_INDEX, uid_of(owner))
+    return [*owned, *indexer.by_index(CONTROLLER_UID_INDEX, _orphans_in(namespace_of(owner)))]
+
+
+def orphans_in(informer: SharedIndexInformer, namespace: str) -> list[Json]:
+    """Return the orphans in the namespace. The informer must be indexed by controller."""
+    return list(informer.indexer.by_index(CONTROLLER_UID_INDEX, _orphans_in(namespace)))
+
+
+def _controller_uid(obj: Json) -> tuple[str, ...]:
+    reference = controller_of(obj)
+    return (_orphans_in(namespace_of(obj)) if reference is None else str(reference.get("uid")),)
+
+
+def _orphans_in(namespace: str) -> str:
+    return f"{namespace}/"

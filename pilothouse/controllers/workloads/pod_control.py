@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 
 from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.client.events.recorder import EventRecorder
@@ -11,7 +12,6 @@ from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import PatchType
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import PODS
-from pilothouse.controllers.workloads.few_at_once import few_at_once
 from pilothouse.kinds.owners import controller_ref
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, name_of, namespace_of
@@ -19,6 +19,8 @@ from pilothouse.machinery.status_error import PilothouseError, StatusError
 
 _MAX_PREFIX = 253
 _FIRST_BATCH, _LARGEST_BATCH = 1, 64
+T = TypeVar("T")
+AT_ONCE = 16
 
 
 class NoLabels(PilothouseError):
@@ -113,3 +115,21 @@ class SlowStartError(PilothouseError):
         super().__init__(str(error))
         self.succeeded = succeeded
         self.error = error
+
+
+async def few_at_once(work: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T | Exception]:
+    """Run all calls; return each result or exception, in order."""
+    turns = iter(enumerate(work))
+    results: dict[int, T | Exception] = {}
+
+    async def take_turns() -> None:
+        for number, do in turns:
+            try:
+                results[number] = await do()
+            except Exception as error:
+                results[number] = error
+
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(min(AT_ONCE, len(work))):
+            tasks.create_task(take_turns())
+    return [results[number] for number in range(len(work))]

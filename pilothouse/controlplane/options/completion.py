@@ -6,7 +6,7 @@ import logging
 import os
 from dataclasses import fields, replace
 
-from pilothouse.controllers.choice import enabled
+from pilothouse.controllers.table import enabled
 from pilothouse.controlplane.options.authentication import AuthenticationOptions
 from pilothouse.controlplane.options.authorization import ALWAYS_ALLOW, NOT_WITH_CONFIG, AuthorizationOptions
 from pilothouse.controlplane.options.options import Options

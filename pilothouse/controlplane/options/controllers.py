@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 from typing import ClassVar
 
-from pilothouse.controllers.choice import ALL, unknown
-from pilothouse.controllers.table import CONTROLLERS
+from pilothouse.controllers.table import ALL, CONTROLLERS, unknown
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.controlplane.options.pilothouse import TaskGroup
 from pilothouse.machinery.dataclass import dataclass

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
-from pilothouse.controllers.choice import ALL, NONE
+from pilothouse.controllers.table import ALL, NONE
 from pilothouse.controlplane.options.options import Options
 from pilothouse.testing.envtest.store_place import store_of_stand_in
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pilothouse.client import Json
-from pilothouse.controllers.cronjob.jobs import job_name, new_job
+from pilothouse.controllers.cronjob.runs import job_name, new_job
 from pilothouse.controllers.cronjob.timing import Missed, NeverDue, due_time, schedule_of, seconds_to_next
 
 NOON = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)

@@ -8,16 +8,20 @@ from typing import Any
 import pytest
 
 from pilothouse.client import Json, name_of
+from pilothouse.controllers.config import JobConfig
 from pilothouse.controllers.job.accounting import count_released, write_down
-from pilothouse.controllers.job.backoff import Backoff, backoff_of_index
-from pilothouse.controllers.job.config import JobConfig
 from pilothouse.controllers.job.indexes import indexes_of
-from pilothouse.controllers.job.pod_failure_policy import match_failure
-from pilothouse.controllers.job.pod_templates import generate_name, template_of, template_of_index
-from pilothouse.controllers.job.pods import COMPLETION_INDEX, FAILURE_COUNT, TRACKING_FINALIZER, finish_time
-from pilothouse.controllers.job.removal import pods_to_remove
-from pilothouse.controllers.job.success_policy import match_success
-from pilothouse.controllers.job.sync_state import SyncState, look_at
+from pilothouse.controllers.job.manage import pods_to_remove
+from pilothouse.controllers.job.pod_changes import generate_name, template_of, template_of_index
+from pilothouse.controllers.job.pods import (
+    COMPLETION_INDEX,
+    FAILURE_COUNT,
+    TRACKING_FINALIZER,
+    finish_time,
+    match_failure,
+)
+from pilothouse.controllers.job.sync_state import Backoff, SyncState, backoff_of_index, look_at
+from pilothouse.controllers.job.verdict import match_success
 from pilothouse.machinery.times import format_time
 
 NOW = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)

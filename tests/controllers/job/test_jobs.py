@@ -12,8 +12,8 @@ from controllers_on_a_server import ControlledServer, controlled_server, managed
 from jobs_and_pods import JobsAndPods, condition
 
 from pilothouse.client import DeleteOptions, name_of, uid_of
+from pilothouse.controllers.config import JobConfig
 from pilothouse.controllers.context import ControllerConfig
-from pilothouse.controllers.job.config import JobConfig
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -12,8 +12,8 @@ from controllers_on_a_server import ControlledServer, controlled_server, managed
 from jobs_and_pods import JobsAndPods
 
 from pilothouse.client import DeleteOptions, name_of, uid_of
+from pilothouse.controllers.config import JobConfig
 from pilothouse.controllers.context import ControllerConfig
-from pilothouse.controllers.job.config import JobConfig
 
 
 @pytest_asyncio.fixture

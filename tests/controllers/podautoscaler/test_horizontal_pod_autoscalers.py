@@ -13,8 +13,8 @@ from controllers_on_a_server import ControlledServer, controlled_server, managed
 from metrics_apis import MetricsAPIs, metrics_apis
 
 from pilothouse.client import Client, Json, ResourceClient
+from pilothouse.controllers.config import AutoscalerConfig
 from pilothouse.controllers.context import ControllerConfig
-from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
 from pilothouse.kinds.conditions import find_condition
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

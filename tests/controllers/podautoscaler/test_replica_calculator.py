@@ -11,18 +11,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pilothouse.client import Json
-from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
-from pilothouse.controllers.podautoscaler.pod_groups import PodGroups, group_pods, requests_of
+from pilothouse.controllers.config import AutoscalerConfig
 from pilothouse.controllers.podautoscaler.pod_metrics import MetricsUnavailable, PodMetric
 from pilothouse.controllers.podautoscaler.replica_calculator import (
     MAX_INT32,
     MAX_INT64,
+    PodGroups,
     Tolerances,
     Use,
     average_use,
+    group_pods,
     replicas_for_pods,
     replicas_for_share,
     replicas_for_total,
+    requests_of,
     utilization,
 )
 from pilothouse.machinery.times import format_time

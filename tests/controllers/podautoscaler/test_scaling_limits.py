@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pilothouse.client import Json
-from pilothouse.controllers.podautoscaler.history import History
-from pilothouse.controllers.podautoscaler.limits import Wish, limit, scale_down_limit, scale_up_limit
+from pilothouse.controllers.podautoscaler.limits import History, Wish, limit, scale_down_limit, scale_up_limit
 
 WINDOW = 300.0
 

@@ -9,8 +9,8 @@ import pytest
 
 from pilothouse.client import Json
 from pilothouse.client.fake_clock import FakeClock
+from pilothouse.controllers.config import AutoscalerConfig
 from pilothouse.controllers.podautoscaler.autoscaling import Autoscaling
-from pilothouse.controllers.podautoscaler.config import AutoscalerConfig
 from pilothouse.controllers.podautoscaler.metric_sources import Proposal
 from pilothouse.controllers.podautoscaler.proposals import Proposed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from pilothouse.controllers.workloads.few_at_once import AT_ONCE, few_at_once
+from pilothouse.controllers.workloads.pod_control import AT_ONCE, few_at_once
 
 
 async def test_all_is_done_in_order_and_never_too_much_at_once() -> None:

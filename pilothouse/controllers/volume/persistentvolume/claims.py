@@ -7,21 +7,21 @@ from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.pod_index import PODS_BY_CLAIM
-from pilothouse.controllers.volume.persistentvolume.binding import Binding
-from pilothouse.controllers.volume.persistentvolume.fields import (
+from pilothouse.controllers.volume.persistentvolume.binding import Binding, Volumes
+from pilothouse.controllers.volume.persistentvolume.matching import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
     SELECTED_NODE,
+    best_match,
     claim_key_of,
     claim_ref,
     class_of_claim,
     default_class,
     has_class,
     is_bound_to,
+    why_not,
 )
-from pilothouse.controllers.volume.persistentvolume.matching import best_match, why_not
 from pilothouse.controllers.volume.persistentvolume.provisioning import Provisioning
-from pilothouse.controllers.volume.persistentvolume.store import Volumes
 from pilothouse.controllers.volume.pvc_protection import is_terminated
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, annotations_of, name_of, uid_of

@@ -23,16 +23,10 @@ from pilothouse.controllers.resources import (
     PODS,
     STORAGE_CLASSES,
 )
-from pilothouse.controllers.volume.persistentvolume.binding import Binding
+from pilothouse.controllers.volume.persistentvolume.binding import Binding, Claims, Volumes
 from pilothouse.controllers.volume.persistentvolume.claims import ClaimSyncs
-from pilothouse.controllers.volume.persistentvolume.fields import (
-    claim_key_of,
-    claim_ref,
-    class_of_volume,
-    phase_of,
-)
+from pilothouse.controllers.volume.persistentvolume.matching import claim_key_of, claim_ref, class_of_volume, phase_of
 from pilothouse.controllers.volume.persistentvolume.provisioning import Provisioning
-from pilothouse.controllers.volume.persistentvolume.store import Claims, Volumes
 from pilothouse.controllers.volume.persistentvolume.volumes import VolumeSyncs
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import Json, name_of

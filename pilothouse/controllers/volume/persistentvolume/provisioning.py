@@ -6,8 +6,8 @@ from pilothouse.client.events.event import NORMAL, WARNING, reference_to
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.resources import PERSISTENT_VOLUMES
-from pilothouse.controllers.volume.persistentvolume.binding import Binding
-from pilothouse.controllers.volume.persistentvolume.fields import (
+from pilothouse.controllers.volume.persistentvolume.binding import Binding, Volumes
+from pilothouse.controllers.volume.persistentvolume.matching import (
     BETA_STORAGE_PROVISIONER,
     BOUND_BY_CONTROLLER,
     PROVISIONED_BY,
@@ -19,7 +19,6 @@ from pilothouse.controllers.volume.persistentvolume.fields import (
     volume_mode,
     with_annotations,
 )
-from pilothouse.controllers.volume.persistentvolume.store import Volumes
 from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.objects import Json, annotations_of, name_of, uid_of
 

@@ -11,8 +11,8 @@ from pilothouse.client.events.event import WARNING
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from pilothouse.controllers.volume.persistentvolume.binding import Binding
-from pilothouse.controllers.volume.persistentvolume.fields import (
+from pilothouse.controllers.volume.persistentvolume.binding import Binding, Claims
+from pilothouse.controllers.volume.persistentvolume.matching import (
     MIGRATED_TO,
     PROVISIONED_BY,
     SIMULATED,
@@ -21,7 +21,6 @@ from pilothouse.controllers.volume.persistentvolume.fields import (
     phase_of,
     volume_mode,
 )
-from pilothouse.controllers.volume.persistentvolume.store import Claims
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, annotations_of, name_of, part, uid_of

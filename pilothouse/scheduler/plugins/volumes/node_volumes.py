@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pilothouse.controllers.volume.persistentvolume.fields import (
+from pilothouse.controllers.volume.persistentvolume.matching import (
     SELECTED_NODE,
+    best_match,
     class_of_claim,
     is_bound_to,
     requested_size,
     storage_in,
 )
-from pilothouse.controllers.volume.persistentvolume.matching import best_match
 from pilothouse.kinds.node_affinity import NodeSelector
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, annotations_of, name_of

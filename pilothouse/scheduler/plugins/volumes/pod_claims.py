@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from pilothouse.client.cache.indexer import Indexer
-from pilothouse.controllers.volume.persistentvolume.fields import BIND_COMPLETED, class_of_claim, phase_of
+from pilothouse.controllers.volume.persistentvolume.matching import BIND_COMPLETED, class_of_claim, phase_of
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.machinery.dataclass import dataclass

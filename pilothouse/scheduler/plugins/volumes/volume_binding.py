@@ -7,7 +7,7 @@ volume controllers.
 from __future__ import annotations
 
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from pilothouse.controllers.volume.persistentvolume.fields import (
+from pilothouse.controllers.volume.persistentvolume.matching import (
     BOUND_BY_CONTROLLER,
     SELECTED_NODE,
     is_bound_to,

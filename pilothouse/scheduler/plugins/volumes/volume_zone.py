@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.controllers.volume.persistentvolume.fields import class_of_claim
+from pilothouse.controllers.volume.persistentvolume.matching import class_of_claim
 from pilothouse.machinery.objects import labels_of
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo

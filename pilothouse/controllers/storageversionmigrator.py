@@ -10,20 +10,22 @@ Each step is one status write; its update event triggers the next step.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.indexer import Indexer
 from pilothouse.client.controller import Controller, Requeue
 from pilothouse.client.discovery import APIResource, DiscoveryClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.resources import STORAGE_VERSION_MIGRATIONS
-from pilothouse.controllers.storageversionmigrator.definitions import MigratedDefinitions
-from pilothouse.controllers.storageversionmigrator.rewriting import MigrationFailed, rewrite_all
-from pilothouse.kinds.conditions import Condition, is_true, set_condition
+from pilothouse.controllers.resources import CUSTOM_RESOURCE_DEFINITIONS, STORAGE_VERSION_MIGRATIONS
+from pilothouse.kinds.conditions import Condition, find_condition, is_true, set_condition
+from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.objects import Json, metadata, name_of, part
-from pilothouse.machinery.times import parse_time
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, part, uid_of
+from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.times import now, parse_time
 
 RUNNING, SUCCEEDED, FAILED = "Running", "Succeeded", "Failed"
 _NAME = "storage-version-migrator-controller"
@@ -31,6 +33,10 @@ _WORKERS = 5
 _NEEDED = frozenset({"update", "patch", "list"})
 _PATIENCE = 60.0  # seconds to wait for a resource that is not served yet
 _AGAIN = 1.0
+MIGRATING = "StorageMigrating"
+_MANAGER = "migration-runner-controller"
+_TRIES = 5
+_PASSING = frozenset({429, 500, 503, 504})
 
 
 async def run(context: ControllerContext) -> None:
@@ -129,3 +135,99 @@ def _has_ended(migration: Json) -> bool:
 
 def _age(migration: Json) -> tuple[str, str]:
     return metadata(migration)["creationTimestamp"], name_of(migration)
+
+
+class MigratedDefinitions:
+    def __init__(self, client: Client) -> None:
+        self._definitions = client.for_resource(CUSTOM_RESOURCE_DEFINITIONS)
+
+    async def mark(self, resource: GroupResource, migration: str) -> None:
+        """Set StorageMigrating; no-op for resources without a definition. Raises StatusError."""
+        await self._change(
+            resource,
+            lambda definition: {
+                "conditions": [_condition(definition, "True", "MigrationRunning", f"Migration {migration} is running")]
+            },
+        )
+
+    async def finish(self, resource: GroupResource, *, succeeded: bool) -> None:
+        """Record the outcome of the migration. Raises StatusError."""
+        await self._change(resource, lambda definition: _end(definition, succeeded))
+
+    async def _change(self, resource: GroupResource, status: Callable[[Json], Json]) -> None:
+        for attempt in range(_TRIES):
+            try:
+                definition = await self._definitions.get(f"{resource.resource}.{resource.group}")
+                await self._definitions.apply(
+                    _applied(definition, status(definition)), field_manager=_MANAGER, force=True, subresource="status"
+                )
+            except NotFound:
+                return
+            except Conflict:
+                if attempt == _TRIES - 1:
+                    raise
+                continue
+            return
+
+
+def _end(definition: Json, succeeded: bool) -> Json:
+    noted = find_condition(definition, MIGRATING) or {}
+    unchanged = noted.get("observedGeneration") == metadata(definition).get("generation")
+    if not succeeded:
+        return {"conditions": [_condition(definition, "False", "MigrationFailed", "The migration has failed")]}
+    message = "The migration has succeeded " + (
+        "and the stored versions have been updated"
+        if unchanged
+        else "but the stored versions have not been updated due to a generation mismatch"
+    )
+    status: Json = {"conditions": [_condition(definition, "False", "MigrationSucceeded", message)]}
+    if unchanged:
+        versions = definition["spec"]["versions"]
+        status["storedVersions"] = [next(each["name"] for each in versions if each["storage"])]
+    return status
+
+
+def _condition(definition: Json, status: str, reason: str, message: str) -> Json:
+    return {
+        "type": MIGRATING,
+        "status": status,
+        "lastTransitionTime": now(),
+        "reason": reason,
+        "message": message,
+        "observedGeneration": metadata(definition).get("generation", 0),
+    }
+
+
+def _applied(definition: Json, status: Json) -> Json:
+    """Return the apply configuration; its resourceVersion causes a conflict if the definition has changed."""
+    own = {"name": name_of(definition), "resourceVersion": metadata(definition)["resourceVersion"]}
+    kind = {"apiVersion": str(CUSTOM_RESOURCE_DEFINITIONS.group_version), "kind": "CustomResourceDefinition"}
+    return {**kind, "metadata": own, "status": status}
+
+
+class MigrationFailed(Exception):
+    """The migration failed permanently."""
+
+
+async def rewrite_all(client: Client, resource: APIResource, *, upto: int, manager: str) -> None:
+    """Rewrite each object last written at or before `upto`. Raises MigrationFailed, or StatusError and ConnectionFailed
+    for transient errors."""
+    async for page in client.for_resource(resource.resource).metadata_only().pages():
+        for item in page["items"]:
+            if int(item["metadata"]["resourceVersion"]) <= upto:
+                await _rewrite(client, resource, item, manager)
+
+
+async def _rewrite(client: Client, resource: APIResource, item: Json, manager: str) -> None:
+    objects = client.for_resource(resource.resource, namespace=namespace_of(item)).metadata_only()
+    own = {"name": name_of(item), "uid": uid_of(item), "resourceVersion": item["metadata"]["resourceVersion"]}
+    kind = resource.kind
+    applied = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": own}
+    try:
+        await objects.apply(applied, field_manager=manager)
+    except (Conflict, NotFound):
+        return
+    except StatusError as error:
+        if error.code in _PASSING:
+            raise
+        raise MigrationFailed(f"migration encountered unhandled error: {error}") from error

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.replicaset.controller import ReplicaSetController
-from pilothouse.controllers.replicaset.kind import REPLICATION_CONTROLLER
+from pilothouse.controllers.replicaset.controller import REPLICATION_CONTROLLER, ReplicaSetController
 
 
 async def run(context: ControllerContext) -> None:

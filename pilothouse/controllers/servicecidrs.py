@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import TypeAlias
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state
@@ -13,12 +17,11 @@ from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.options import PatchType
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import IP_ADDRESSES, SERVICE_CIDRS
-from pilothouse.controllers.servicecidrs.ranges import address_of, containing, is_needed, overlapping
 from pilothouse.kinds.conditions import Condition, find_condition
 from pilothouse.kinds.deletion import deletion_time, is_deleting
 from pilothouse.kinds.finalizers import has_finalizer
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, labels_of, name_of
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.times import format_time
 
@@ -35,6 +38,11 @@ _TERMINATING = Condition(
     "Terminating",
     "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR",
 )
+Network: TypeAlias = IPv4Network | IPv6Network
+Address: TypeAlias = IPv4Address | IPv6Address
+_MANAGED_BY = "ipaddress.kubernetes.io/managed-by"
+_ALLOCATOR = "ipallocator.k8s.io"
+_PARSED = 1024
 
 
 async def run(context: ControllerContext) -> None:
@@ -143,3 +151,56 @@ class _ServiceCIDRs:
             "status": {"conditions": [condition]},
         }
         await self._objects.apply(applied, field_manager=_NAME, force=True, subresource="status")
+
+
+def networks_of(cidr: Json) -> list[Network]:
+    return [network for text in cidr["spec"].get("cidrs") or () if (network := _network(text)) is not None]
+
+
+@lru_cache(_PARSED)
+def _network(text: str) -> Network | None:
+    try:
+        return ip_network(text)
+    except ValueError:
+        return None
+
+
+def address_of(ip: Json) -> Address | None:
+    """Return the address of an IPAddress managed by the service allocator; otherwise None."""
+    if labels_of(ip).get(_MANAGED_BY) != _ALLOCATOR:
+        return None
+    try:
+        return ip_address(name_of(ip))
+    except ValueError:
+        return None
+
+
+def containing(address: Address, cidrs: Iterable[Json]) -> list[str]:
+    """Return the names of ServiceCIDRs that contain the address."""
+    return [name_of(each) for each in cidrs if any(address in network for network in networks_of(each))]
+
+
+def overlapping(cidr: Json, cidrs: Iterable[Json]) -> list[str]:
+    """Return the names of ServiceCIDRs that overlap `cidr`."""
+    mine = networks_of(cidr)
+    return [name_of(each) for each in cidrs if any(a.overlaps(b) for a in mine for b in networks_of(each))]
+
+
+def is_needed(cidr: Json, cidrs: list[Json], ips: Iterable[Json]) -> bool:
+    """Return whether an allocated address is in no other ServiceCIDR."""
+    if all(_parents(network, cidr, cidrs) for network in networks_of(cidr)):
+        return False
+    used = (address for ip in ips if (address := address_of(ip)) is not None)
+    return any(containing(address, cidrs) == [name_of(cidr)] for address in used)
+
+
+def _parents(network: Network, cidr: Json, cidrs: list[Json]) -> list[str]:
+    others = (each for each in cidrs if name_of(each) != name_of(cidr))
+    return [
+        name_of(each)
+        for each in others
+        if any(
+            (outer.version == network.version and outer.overlaps(network) and outer.prefixlen <= network.prefixlen)
+            for outer in networks_of(each)
+        )
+    ]

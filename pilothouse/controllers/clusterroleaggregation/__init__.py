@@ -1,1 +1,0 @@
-"""clusterrole-aggregation-controller: aggregated cluster roles."""

@@ -1,1 +1,0 @@
-"""ControllerRevisions: former templates of a StatefulSet or DaemonSet, for rollbacks."""

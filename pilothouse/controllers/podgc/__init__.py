@@ -1,1 +1,0 @@
-"""pod-garbage-collector-controller: deletes pods that no other component deletes."""

@@ -1,1 +1,0 @@
-"""replicationcontroller-controller: ReplicaSetController for ReplicationControllers."""

@@ -1,1 +1,0 @@
-"""service-cidr-controller: lifecycle of ServiceCIDRs."""

@@ -1,1 +1,0 @@
-"""storage-version-migrator-controller: rewrites stored objects in the current storage format."""

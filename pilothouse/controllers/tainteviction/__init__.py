@@ -1,1 +1,0 @@
-"""taint-eviction-controller: evicts pods that do not tolerate NoExecute taints."""

@@ -1,1 +1,0 @@
-"""ttl-controller: cache TTL of kubelets."""

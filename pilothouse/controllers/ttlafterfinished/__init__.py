@@ -1,1 +1,0 @@
-"""ttl-after-finished-controller: deletes finished jobs after their TTL."""

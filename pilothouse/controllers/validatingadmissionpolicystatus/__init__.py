@@ -1,1 +1,0 @@
-"""validatingadmissionpolicy-status-controller: type checking of validating admission policies."""
