@@ -65,9 +65,9 @@ async def serve_backend(folder: Path) -> None:
 
 
 def make_certificates(folder: Path) -> str:
+    from pilothouse.controlplane.certificates.ensure import ServingNames
     from pilothouse.controlplane.certificates.issue import Profile
     from pilothouse.controlplane.certificates.keep import keep_authority, keep_certificate
-    from pilothouse.controlplane.certificates.names import ServingNames
 
     ca = keep_authority("bench", folder / "ca.crt", folder / "ca.key")
     profile = Profile("extension-server", names=ServingNames(frozenset({SERVICE}), frozenset()))

@@ -14,9 +14,9 @@ from pathlib import Path
 from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.builder.extension_service import ExtensionService
 from pilothouse.client.rest.client import Client
+from pilothouse.controlplane.certificates.ensure import ServingNames
 from pilothouse.controlplane.certificates.issue import Profile
 from pilothouse.controlplane.certificates.keep import keep_authority, keep_certificate
-from pilothouse.controlplane.certificates.names import ServingNames
 from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.whole_files import PRIVATE, PUBLIC, make_directory, write_atomically

@@ -127,7 +127,7 @@ class Standalone:
         """Do nothing: nothing was registered."""
 
     def write_kubeconfig(self, url: str) -> Path:
-        from pilothouse.controlplane.certificates.kubeconfig import write_kubeconfig
+        from pilothouse.controlplane.certificates.ensure import write_kubeconfig
         from pilothouse.controlplane.certificates.paths import CertificatePaths
 
         paths, file = CertificatePaths.under(self.folder), self.folder / "admin.kubeconfig"

@@ -12,7 +12,7 @@ from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.controlplane.options.audit import AuditOptions
 from pilothouse.controlplane.options.completion import InvalidOptions
 from pilothouse.controlplane.options.etcd import EtcdOptions
-from pilothouse.controlplane.options.logs import LogsOptions
+from pilothouse.controlplane.options.observability import LogsOptions
 from pilothouse.controlplane.options.pilothouse import default_data_dir
 from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.machinery.dataclass import dataclass

@@ -32,7 +32,7 @@ from pilothouse.builder.options import Options
 from pilothouse.builder.serving import AuthoredDefinitions, ServedKind, api_group
 from pilothouse.client.config.model import ConfigError
 from pilothouse.client.rest.errors import ConnectionFailed
-from pilothouse.controlplane.certificates.errors import CertificateError
+from pilothouse.controlplane.certificates.paths import CertificateError
 from pilothouse.controlplane.data_dir import DataDir, DataDirError
 from pilothouse.controlplane.errors import start_failures
 from pilothouse.controlplane.ports import Port, host_port

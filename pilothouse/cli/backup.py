@@ -37,7 +37,7 @@ async def _back_up(parsed: argparse.Namespace) -> int:
     from pilothouse.apiserver.storage.backup.file import write_backup
     from pilothouse.apiserver.storage.backup.sqlite import SqliteSource
     from pilothouse.cli.stores.opening import opened_source
-    from pilothouse.controlplane.data_dir_files import files_of
+    from pilothouse.controlplane.data_dir import files_of
 
     created_at = datetime.now(UTC).isoformat(timespec="seconds")
     async with opened_source(parsed) as source:

@@ -16,7 +16,7 @@ def main(arguments: Sequence[str]) -> int:
     import asyncio
 
     from pilothouse.apiserver.storage.errors import StorageError
-    from pilothouse.controlplane.certificates.errors import CertificateError
+    from pilothouse.controlplane.certificates.paths import CertificateError
     from pilothouse.controlplane.errors import StartFailed
 
     try:
@@ -29,8 +29,8 @@ def main(arguments: Sequence[str]) -> int:
 
 async def _token(parsed: argparse.Namespace) -> str:
     """Return the join token. Raises JoinRefused if the data directory has none."""
+    from pilothouse.controlplane.shared_keys.record import JoinRefused, JoinToken
     from pilothouse.controlplane.shared_keys.stored import kept_token
-    from pilothouse.controlplane.shared_keys.token import JoinRefused, JoinToken
 
     if parsed.generate:
         return JoinToken.new().text

@@ -13,7 +13,7 @@ from pilothouse.cli.shared_keys_flags import add_data_dir, shared_keys
 from pilothouse.cli.stores.arguments import add_etcd_arguments
 
 if TYPE_CHECKING:
-    from pilothouse.controlplane.shared_keys.keys import SharedKeys
+    from pilothouse.controlplane.shared_keys.directory import SharedKeys
     from pilothouse.controlplane.shared_keys.rotation import Kind
 
 _NEXT_STEPS = {
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     import asyncio
 
     from pilothouse.apiserver.storage.errors import StorageError
-    from pilothouse.controlplane.certificates.errors import CertificateError
+    from pilothouse.controlplane.certificates.paths import CertificateError
     from pilothouse.controlplane.errors import StartFailed
     from pilothouse.controlplane.shared_keys.rotation import RotationError
 

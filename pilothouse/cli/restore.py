@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
 
 async def _restore(parsed: argparse.Namespace) -> int:
     from pilothouse.apiserver.storage.backup.file import BackupFile
-    from pilothouse.controlplane.data_dir_files import put_files, refuse_other_files
+    from pilothouse.controlplane.data_dir import put_files, refuse_other_files
 
     backup = BackupFile(parsed.file)
     async with _target(parsed, backup) as target:

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str], adjust: Callable[[Options], Options] = lambda
     `adjust` changes the parsed options before defaults are filled in.
     """
     if any(word in ("-h", "--help") for word in arguments):
-        from pilothouse.controlplane.options.usage import usage_sections
+        from pilothouse.controlplane.options.options import usage_sections
 
         print("\n".join([_USAGE, *usage_sections()]), end="")
         return 0

@@ -33,7 +33,7 @@ async def stored_keys(parsed: argparse.Namespace) -> AsyncIterator[StoredKeys]:
     """Open the keys in etcd for the duration of the block. Raises CertificateError, StorageError, OSError,
     StartFailed."""
     from pilothouse.cli.stores.opening import opened_etcd
-    from pilothouse.controlplane.certificates.errors import CertificateError
+    from pilothouse.controlplane.certificates.paths import CertificateError
     from pilothouse.controlplane.shared_keys.stored import StoredKeys
 
     if not parsed.etcd_servers:

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import base64
+import stat
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from pilothouse.apiserver.admission.manifest.files import ManifestError
+from pilothouse.apiserver.admission.manifest.source import Load, StaticManifests
+from pilothouse.apiserver.server.features import MANIFEST_BASED_ADMISSION, FeatureGates
+from pilothouse.apiserver.webhook.credentials import FindCredentials, WebhookCredentials
+from pilothouse.client.config.credentials import credential_source
+from pilothouse.client.config.kubeconfig import KubeconfigUsers, load_users
+from pilothouse.client.config.model import ClientConfig, ConfigError, ImpersonationConfig
+from pilothouse.controlplane.serving_place import server_id
+from pilothouse.kube.admission.config import StaticAdmission
+from pilothouse.kube.admission.manifests.policies import LOAD_POLICIES
+from pilothouse.kube.admission.manifests.webhooks import LOAD_WEBHOOKS
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
+from pilothouse.machinery.field import FieldError, forbidden, invalid
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
@@ -75,3 +90,134 @@ def _read(file: Path) -> Json:
     if not isinstance(parsed.value, dict):
         raise ValueError(f"{file} is no object")
     return parsed.value
+
+
+T = TypeVar("T")
+_FIELD = "staticManifestsDir"
+
+
+def static_admission(
+    configurations: Mapping[str, Json], enabled: Collection[str], features: FeatureGates
+) -> StaticAdmission:
+    """Load the manifests of all enabled plug-ins whose configurations name a directory. Raises ValueError."""
+    directories: dict[str, str] = {}
+    for plugin, configuration in configurations.items():
+        if plugin in enabled and plugin in {*LOAD_POLICIES, *LOAD_WEBHOOKS} and configuration:
+            if plugin in LOAD_POLICIES:
+                check_plugin_configuration(plugin, configuration, f"{plugin}Configuration", (_FIELD,))
+            directory: str = configuration.get(_FIELD) or ""
+            if directory and (problem := _problem(directory, features)):
+                raise ValueError(f"couldn't init admission plugin {quote(plugin)}: {problem}")
+            directories[plugin] = directory
+    return StaticAdmission(
+        _loaded("webhook", LOAD_WEBHOOKS, directories), _loaded("policy", LOAD_POLICIES, directories)
+    )
+
+
+def _problem(directory: str, features: FeatureGates) -> FieldError | None:
+    if not features.enabled(MANIFEST_BASED_ADMISSION):
+        return forbidden(_FIELD, f"{_FIELD} requires the {MANIFEST_BASED_ADMISSION} feature gate to be enabled")
+    if not directory.startswith("/"):
+        return invalid(_FIELD, directory, "must be an absolute file path")
+    try:
+        found = Path(directory).stat()
+    except OSError as error:
+        why = f"stat {directory}: {(error.strerror or '').lower()}"
+        return invalid(_FIELD, directory, f"unable to read: {why}")
+    return None if stat.S_ISDIR(found.st_mode) else invalid(_FIELD, directory, "must be a directory")
+
+
+def _loaded(what: str, loaders: Mapping[str, Load[T]], directories: Mapping[str, str]) -> dict[str, StaticManifests[T]]:
+    found: dict[str, StaticManifests[T]] = {}
+    for plugin, load in loaders.items():
+        if directory := directories.get(plugin):
+            try:
+                found[plugin] = StaticManifests(directory, load, plugin=plugin, server_id=server_id())
+            except ManifestError as error:
+                where = f"failed to load static {what} manifests from {quote(directory)}"
+                raise ValueError(f"failed to initialize admission plugin {quote(plugin)}: {where}: {error}") from None
+    return found
+
+
+_PLUGINS = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
+_WEBHOOK_KIND = "WebhookAdmissionConfiguration"
+_WEBHOOK_FIELDS = ("kubeConfigFile", "staticManifestsDir")
+
+
+def webhook_credentials(configurations: Mapping[str, Json]) -> dict[str, FindCredentials]:
+    """Return the credentials by the names of the plug-ins that have a configuration. Raises ValueError."""
+    found: dict[str, FindCredentials] = {}
+    for plugin in _PLUGINS:
+        file = _kubeconfig(plugin, configurations.get(plugin) or {})
+        if file:
+            try:
+                users = load_users(file)
+                credentials = {name: UserCredentials(config) for name, config in users.by_name.items()}
+            except (ConfigError, OSError) as error:
+                raise ValueError(f"{plugin}: {error}") from None
+            found[plugin] = partial(_find, users, credentials)
+    return found
+
+
+def _kubeconfig(plugin: str, configuration: Json) -> str:
+    if not configuration:
+        return ""
+    check_plugin_configuration(plugin, configuration, _WEBHOOK_KIND, _WEBHOOK_FIELDS)
+    file: str = configuration.get("kubeConfigFile") or ""
+    if file and not file.startswith("/"):
+        raise ValueError(f"{plugin}: kubeConfigFile: Invalid value: {quote(file)}: must be an absolute file path")
+    return file
+
+
+def _find(
+    users: KubeconfigUsers, credentials: Mapping[str, WebhookCredentials], target: str
+) -> WebhookCredentials | None:
+    names = (*_names(target), "*", users.current)
+    return next((credentials[name] for name in names if name in credentials), None)
+
+
+def _names(target: str) -> Iterator[str]:
+    """Under which the users for a webhook are looked up."""
+    host, _, port = target.rpartition(":")
+    for name in (target, host) if port == "443" else (target,):
+        yield name
+        steps = name.split(".")
+        yield from ("*." + ".".join(steps[start:]) for start in range(1, len(steps)))
+
+
+class UserCredentials:
+    def __init__(self, config: ClientConfig) -> None:
+        """Raises ConfigError, OSError."""
+        if config.exec is not None:
+            raise ConfigError("users of webhooks cannot get their credentials from a program")
+        self._config = config
+        self._source = credential_source(config)
+        tls = config.tls
+        certificate = tls.cert_data or (tls.cert_file.read_bytes() if tls.cert_file else b"")
+        key = tls.key_data or (tls.key_file.read_bytes() if tls.key_file else b"")
+        self.client_certificate = certificate + b"\n" + key if certificate else b""
+
+    async def headers(self) -> Mapping[str, str]:
+        config = self._config
+        headers = dict(_impersonation(config.impersonate))
+        token = (await self._source.get()).token
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        elif config.username or config.password:
+            pair = f"{config.username}:{config.password}".encode()
+            headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+        return headers
+
+
+def _impersonation(impersonate: ImpersonationConfig) -> Iterator[tuple[str, str]]:
+    """Return the impersonation headers. Several values stand in one header: a webhook is no API server, and reads them
+    as HTTP has it.
+    """
+    if impersonate.user:
+        yield "Impersonate-User", impersonate.user
+        if impersonate.uid:
+            yield "Impersonate-Uid", impersonate.uid
+        if impersonate.groups:
+            yield "Impersonate-Group", ", ".join(impersonate.groups)
+        for key, value in impersonate.extra:
+            yield f"Impersonate-Extra-{key}", value

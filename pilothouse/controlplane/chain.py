@@ -5,28 +5,35 @@ Each server answers what it knows and calls its delegate for the rest.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import ip_address
+from pathlib import Path
 
+from pilothouse.aggregator.api_services_to_register import APIServicePriority, Priorities
 from pilothouse.aggregator.proxy.handler import ProxyConfig
 from pilothouse.aggregator.proxy.transport import ProxyClientCertificate, Transports
 from pilothouse.aggregator.server import Aggregator, AggregatorConfig
+from pilothouse.apiserver.admission.chain import AdmissionChain
+from pilothouse.apiserver.discovery.manager import GroupDocuments
+from pilothouse.apiserver.endpoints.api_groups import install_api_group
 from pilothouse.apiserver.filters.recent_requests import PATH as RECENT_REQUESTS
 from pilothouse.apiserver.rest_client_metrics import REST_CLIENT_METRICS
 from pilothouse.apiserver.server.not_found import not_found
+from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.apiserver.storage.backup.store_endpoint import PATH as STORE
 from pilothouse.apiserver.storage.backup.store_endpoint import StoreEndpoint
 from pilothouse.client.rest.metrics import count_requests_in
 from pilothouse.controlplane.bench import with_test_bench
+from pilothouse.controlplane.certificates.ensure import simulated_kubelet
+from pilothouse.controlplane.cluster_components import install_cluster_components
 from pilothouse.controlplane.config import Config
 from pilothouse.controlplane.leader_election import install_leader_election
 from pilothouse.controlplane.loopback import Loopback
-from pilothouse.controlplane.moving_parts import install_moving_parts
 from pilothouse.controlplane.options.serving import SecureServingOptions
-from pilothouse.controlplane.priorities import API_VERSION_PRIORITIES
-from pilothouse.controlplane.simulated_metrics import with_simulated_metrics
 from pilothouse.extensions.server import ExtensionsServer
 from pilothouse.kube.core.services.lister import ServiceLister
 from pilothouse.kube.server import KubeServer
+from pilothouse.machinery.names import GroupVersion
 
 
 def create_server_chain(config: Config) -> Aggregator:
@@ -55,7 +62,7 @@ def create_server_chain(config: Config) -> Aggregator:
     aggregator.generic.mux.handle(STORE, StoreEndpoint(config.snapshots).answer, listed=False)
     config.snapshots.bystanders = loopback.gate
     install_leader_election(kube.generic, config, loopback.client)
-    install_moving_parts(aggregator.generic, config.options, loopback)
+    install_cluster_components(aggregator.generic, config.options, loopback)
     return aggregator
 
 
@@ -74,3 +81,53 @@ def _own_host(serving: SecureServingOptions) -> str:
     address = ip_address(serving.bind_address)
     host = "::1" if address.is_unspecified else str(address)
     return f"[{host}]:{serving.secure_port}" if ":" in host else f"{host}:{serving.secure_port}"
+
+
+def with_simulated_metrics(config: Config, delegate: GenericAPIServer) -> GenericAPIServer:
+    """Return the delegate, or where nodes are simulated a server of their metrics in front of it."""
+    if not config.options.simulation.nodes:
+        return delegate
+    from pilothouse.nodes.metrics.definitions import MetricsDefinitions
+    from pilothouse.nodes.metrics.storages import metrics_group
+
+    generic = replace(config.generic, definitions=MetricsDefinitions())
+    server = generic.new_server("metrics-server", delegate)
+    group = metrics_group(simulated_kubelet(Path(config.options.pilothouse.data_dir)))
+    install_api_group(server, group, generic.installer(AdmissionChain()))
+    server.discovery.put(GroupDocuments.of(group))
+    return server
+
+
+_GROUPS: dict[str, tuple[int, dict[str, int]]] = {
+    "": (18000, {"v1": 1}),
+    "apps": (17800, {"v1": 15}),
+    "events.k8s.io": (17750, {"v1": 15, "v1beta1": 5}),
+    "authentication.k8s.io": (17700, {"v1": 15, "v1beta1": 9, "v1alpha1": 1}),
+    "authorization.k8s.io": (17600, {"v1": 15}),
+    "autoscaling": (17500, {"v2": 30, "v1": 15, "v2beta1": 9, "v2beta2": 1}),
+    "batch": (17400, {"v1": 15, "v1beta1": 9, "v2alpha1": 9}),
+    "certificates.k8s.io": (17300, {"v1": 15, "v1beta1": 9, "v1alpha1": 1}),
+    "networking.k8s.io": (17200, {"v1": 15, "v1beta1": 9}),
+    "policy": (17100, {"v1": 15, "v1beta1": 9}),
+    "rbac.authorization.k8s.io": (17000, {"v1": 15}),
+    "storage.k8s.io": (16800, {"v1": 15, "v1beta1": 9, "v1alpha1": 1}),
+    "admissionregistration.k8s.io": (16700, {"v1": 15, "v1beta1": 12, "v1alpha1": 9}),
+    "apiextensions.k8s.io": (16700, {"v1": 15}),
+    "scheduling.k8s.io": (16600, {"v1": 15, "v1alpha2": 2}),
+    "coordination.k8s.io": (16500, {"v1": 15, "v1beta1": 13, "v1alpha2": 12}),
+    "node.k8s.io": (16300, {"v1": 15, "v1beta1": 9, "v1alpha1": 1}),
+    "discovery.k8s.io": (16200, {"v1": 15, "v1beta1": 12}),
+    "resource.k8s.io": (16200, {"v1": 21, "v1beta2": 15, "v1beta1": 9, "v1alpha3": 1}),
+    "flowcontrol.apiserver.k8s.io": (16100, {"v1": 21, "v1beta3": 18, "v1beta2": 15, "v1beta1": 12, "v1alpha1": 9}),
+    "internal.apiserver.k8s.io": (16000, {"v1alpha1": 9}),
+    "storagemigration.k8s.io": (15800, {"v1beta1": 9}),
+    "metrics.k8s.io": (100, {"v1beta1": 100}),
+    "testing.pilothouse.dev": (50, {"v1alpha1": 15}),
+}
+"""Each group's place among groups, and the places of its versions; what is greater comes first."""
+
+API_VERSION_PRIORITIES: Priorities = {
+    GroupVersion(group, version): APIServicePriority(group_priority, version_priority)
+    for group, (group_priority, versions) in _GROUPS.items()
+    for version, version_priority in versions.items()
+}

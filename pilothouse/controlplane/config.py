@@ -14,14 +14,13 @@ from pilothouse.apiserver.server.resource_config import parse_runtime_config
 from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.snapshots import Snapshots
-from pilothouse.controlplane.authentication.setup import set_up_authentication
+from pilothouse.controlplane.authentication.setup import service_account_config, set_up_authentication
 from pilothouse.controlplane.authorization.setup import set_up_authorization
 from pilothouse.controlplane.bench import new_bench
-from pilothouse.controlplane.front_proxy import front_proxy
 from pilothouse.controlplane.generic_config import ConfigParts, filter_config, generic_config
 from pilothouse.controlplane.kube_config import kube_config
 from pilothouse.controlplane.options.completion import CompletedOptions, host_address
-from pilothouse.controlplane.service_accounts import service_account_config
+from pilothouse.controlplane.serving import front_proxy
 from pilothouse.controlplane.serving_place import ALONE, ServingPlace
 from pilothouse.kube.bootstrap import endpoint_leases
 from pilothouse.kube.bootstrap.address import PublicAddress

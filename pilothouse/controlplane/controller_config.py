@@ -14,10 +14,10 @@ from pilothouse.controllers.config import (
 )
 from pilothouse.controllers.context import ControllerConfig, SignToken
 from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
+from pilothouse.controlplane.authentication.setup import service_account_config
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.options.completion import CompletedOptions
-from pilothouse.controlplane.options.node_controllers import NodeControllerOptions
-from pilothouse.controlplane.service_accounts import service_account_config
+from pilothouse.controlplane.options.single_controllers import NodeControllerOptions
 from pilothouse.kube.admission.quota.registry import evaluator_of
 from pilothouse.kube.serviceaccount.issuer import TokenIssuer
 from pilothouse.kube.serviceaccount.keys import SigningKey

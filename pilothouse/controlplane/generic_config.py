@@ -9,13 +9,15 @@ from pilothouse.apiserver.filters.recent_requests import RecentRequests
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.server.checks import provider_checks, storage_checks
 from pilothouse.apiserver.server.config import GenericConfig
+from pilothouse.apiserver.webhook.service_resolver import ServiceAddress, ServiceResolver
 from pilothouse.controlplane.authentication.setup import Authentication
 from pilothouse.controlplane.authorization.setup import Authorization
-from pilothouse.controlplane.front_proxy import FrontProxy
 from pilothouse.controlplane.options.completion import CompletedOptions
-from pilothouse.controlplane.services import build_service_resolver
+from pilothouse.controlplane.serving import FrontProxy
 from pilothouse.controlplane.serving_place import ServingPlace
 from pilothouse.kube.bootstrap.address import PublicAddress
+from pilothouse.kube.core.services.lister import ServiceLister
+from pilothouse.kube.core.services.resolver import LoopbackResolver, service_resolver
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.machinery.dataclass import dataclass
@@ -83,3 +85,19 @@ def _flow_control(parts: ConfigParts, generic: GenericConfig) -> FlowControl | N
     if generic.flow_control is None:
         return None
     return FlowControl(generic.flow_control, parts.registries.stats, generic.run_options.request_timeout / 4)
+
+
+_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""The address to connect to where the server listens on all addresses."""
+
+
+def build_service_resolver(
+    options: CompletedOptions, registries: Registries, address: PublicAddress
+) -> ServiceResolver:
+    """`address` knows the port once the server listens."""
+    bound = options.secure_serving.bind_address
+    chosen = options.aggregator.enable_routing if "enable-aggregator-routing" in options.given else None
+    return LoopbackResolver(
+        service_resolver(ServiceLister(registries), endpoints=chosen),
+        own=lambda: ServiceAddress(_ANY_ADDRESS.get(bound, bound), address.port),
+    )

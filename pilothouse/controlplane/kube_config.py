@@ -6,12 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from pilothouse.apiserver.server.config import GenericConfig
+from pilothouse.controlplane.certificates.ensure import simulated_kubelet
 from pilothouse.controlplane.certificates.paths import CertificatePaths
-from pilothouse.controlplane.certificates.simulated_kubelet import simulated_kubelet
-from pilothouse.controlplane.front_proxy import FrontProxy
 from pilothouse.controlplane.generic_config import ConfigParts
 from pilothouse.controlplane.options.completion import CompletedOptions
-from pilothouse.controlplane.serving import client_cas
+from pilothouse.controlplane.serving import FrontProxy, client_cas
 from pilothouse.kube.admission.config import AdmissionConfig
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
 from pilothouse.kube.server import KubeConfig
@@ -51,9 +50,11 @@ def _admission(options: CompletedOptions) -> AdmissionConfig:
     if not options.admission.config_file:
         return config
     # Imported on demand: parsers of YAML and kubeconfigs are large, and most servers have no such file.
-    from pilothouse.controlplane.admission_configuration import admission_configurations
-    from pilothouse.controlplane.static_manifests import static_admission
-    from pilothouse.controlplane.webhook_credentials import webhook_credentials
+    from pilothouse.controlplane.admission_configuration import (
+        admission_configurations,
+        static_admission,
+        webhook_credentials,
+    )
 
     configurations = admission_configurations(options.admission.config_file)
     return replace(

@@ -6,13 +6,21 @@ It can be handed out before the chain is built, because the chain's own servers 
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.filters.chain import ChainConfig, loopback_handler_chain
-from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.http import Handler, Headers, Request, Response
+from pilothouse.apiserver.serving.target import parse_target
+from pilothouse.apiserver.storage.interface import Entry
+from pilothouse.apiserver.streams import close_stream
 from pilothouse.client.rest.client import Client
-from pilothouse.controlplane.handler_transport import HandlerTransport
-from pilothouse.controlplane.worker_gate import WorkerGate
+from pilothouse.client.rest.errors import ConnectionFailed, RequestTimedOut
+from pilothouse.client.rest.transport import HttpRequest
+from pilothouse.machinery.errors import Conflict, RequestEntityTooLarge
+from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.release import GIT_VERSION
 
 
@@ -52,3 +60,142 @@ class Loopback:
 
 def _ignore(warning: str) -> None:
     """Drop a warning: those that the server gives itself are no news to anybody."""
+
+
+class HandlerTransport:
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+
+    async def send(self, request: HttpRequest) -> HandlerResponse:
+        await yield_to_loop()  # whoever asks again and again, and never has to wait, leaves turns to others
+        try:
+            async with asyncio.timeout(request.timeout) as limit:
+                response = await self._handler(_request(request))
+        except TimeoutError:
+            raise _timed_out(request) from None
+        except Exception as error:
+            raise ConnectionFailed("the server gave no answer") from error
+        ends = limit.when()
+        if limit.expired() or (
+            ends is not None and asyncio.get_running_loop().time() >= ends
+        ):  # the handler has a limit of its own, and answers when that is over
+            raise _timed_out(request)
+        return HandlerResponse(response)
+
+    async def close(self) -> None:
+        return
+
+
+def _timed_out(request: HttpRequest) -> RequestTimedOut:
+    return RequestTimedOut(f"no answer within {request.timeout} s")
+
+
+def _request(request: HttpRequest) -> Request:
+    target = parse_target(request.target.encode())
+    body = request.body
+
+    async def read_body(limit: int) -> bytes:
+        if len(body) > limit:
+            raise RequestEntityTooLarge.of(f"limit is {limit}")
+        return body
+
+    return Request(request.method, target.path, target.query_string, _headers(request), read_body)
+
+
+def _headers(request: HttpRequest) -> Headers:
+    named = [(name.lower().encode(), value.encode("latin-1")) for name, value in request.headers.items()]
+    return [(b"host", b"localhost"), *named, (b"content-length", b"%d" % len(request.body))]
+
+
+class HandlerResponse:
+    def __init__(self, response: Response) -> None:
+        self.status = response.status
+        joined: dict[str, str] = {}
+        for raw_name, raw_value in response.headers:
+            name, value = raw_name.decode(), raw_value.decode("latin-1")
+            joined[name] = f"{joined[name]}, {value}" if name in joined else value
+        self.headers = joined
+        self._body = response.body
+
+    async def read(self) -> bytes:
+        if isinstance(self._body, bytes):
+            return self._body
+        return b"".join([chunk async for chunk in self.chunks()])
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        if isinstance(self._body, bytes):
+            yield self._body
+            return
+        try:
+            async for chunk in self._body:
+                yield chunk
+        except Exception as error:
+            raise ConnectionFailed("the server ended its answer before it was complete") from error
+
+    async def close(self) -> None:
+        if not isinstance(self._body, bytes):
+            await close_stream(self._body)
+
+
+_READS = ("get", "list", "watch")
+_UID = re.compile(rb'"uid":"([^"]+)"')
+_MOST_BODY = 3 * 1024 * 1024
+_PATIENCE = 1.0
+"""Seconds in which a write that has begun ends, unless it waits for somebody else's webhook."""
+_REPLACED = "the cluster was put back to a snapshot meanwhile"
+
+
+class WorkerGate:
+    def __init__(self) -> None:
+        self._open = asyncio.Event()
+        self._open.set()
+        self._running = 0
+        self._gone: frozenset[bytes] = frozenset()  # the uids of what the last restore took away
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def before(self, handler: Handler) -> Handler:
+        """Return the handler for calls of workers."""
+
+        async def pass_through(request: Request) -> Response:
+            if request.info.verb in _READS:
+                return await handler(request)
+            if await self._comes_too_late(request):
+                raise Conflict.of(request.info.group_resource, request.info.name, _REPLACED)
+            self._running += 1
+            self._idle.clear()
+            try:
+                return await handler(request)
+            finally:
+                self._running -= 1
+                if not self._running:
+                    self._idle.set()
+
+        return pass_through
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """Writes that have begun end before the block begins; others come too late."""
+        self._open.clear()
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await self._idle.wait()
+        except TimeoutError:
+            pass  # whom it waits for may wait for us
+        try:
+            yield
+        finally:
+            self._open.set()
+
+    def taken_away(self, entries: Sequence[Entry]) -> None:
+        """Let nobody refer to these objects any more. The first uid in an object is its own."""
+        found = (_UID.search(entry.value) for entry in entries)
+        self._gone = frozenset(match[1] for match in found if match)
+
+    async def _comes_too_late(self, request: Request) -> bool:
+        if not self._open.is_set():
+            await self._open.wait()
+            return True
+        if request.info.verb != "create" or not self._gone:
+            return False
+        return not self._gone.isdisjoint(_UID.findall(await request.read_body(_MOST_BODY)))

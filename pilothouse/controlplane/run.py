@@ -20,7 +20,7 @@ from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.snapshots import Snapshots
 from pilothouse.controlplane.bench import new_scope
-from pilothouse.controlplane.certificates.errors import CertificateError
+from pilothouse.controlplane.certificates.paths import CertificateError
 from pilothouse.controlplane.chain import create_server_chain
 from pilothouse.controlplane.config import Config, new_config
 from pilothouse.controlplane.data_dir import DataDir, DataDirError

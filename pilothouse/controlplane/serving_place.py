@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import socket
 from collections.abc import Callable
 
@@ -24,3 +26,13 @@ class ServingPlace:
 
 
 ALONE = ServingPlace()
+
+
+_COMPONENT = b"kube-apiserver"
+
+
+def server_id() -> str:
+    """Return the same for every start on one host."""
+    host = socket.gethostname().encode()
+    digest = hashlib.sha256(b"".join(len(part).to_bytes(2, "big") + part for part in (host, _COMPONENT))).digest()
+    return "apiserver-" + base64.b32encode(digest[:16]).decode().rstrip("=").lower()

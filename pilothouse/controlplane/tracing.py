@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pilothouse.controlplane.options.files import content
-from pilothouse.controlplane.server_identity import server_id
+from pilothouse.controlplane.serving_place import server_id
 from pilothouse.controlplane.strict_decoding import Shape, decode
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, invalid, root

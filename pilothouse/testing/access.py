@@ -50,9 +50,9 @@ class ServerAccess:
         return replace(self, kubeconfig=self._kubeconfig_for(name, tuple(groups)), token="")
 
     def _kubeconfig_for(self, name: str, groups: tuple[str, ...]) -> Path:
+        from pilothouse.controlplane.certificates.ensure import write_kubeconfig
         from pilothouse.controlplane.certificates.issue import Profile
         from pilothouse.controlplane.certificates.keep import keep_authority, keep_certificate
-        from pilothouse.controlplane.certificates.kubeconfig import write_kubeconfig
         from pilothouse.controlplane.certificates.paths import CertificatePaths
 
         paths = CertificatePaths.under(self.home.data_dir)

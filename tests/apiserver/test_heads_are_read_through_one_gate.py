@@ -61,7 +61,7 @@ READERS = {
     "its request is another's": (
         "client/rest/asgi_transport",
         "client/rest/http_transport",
-        "controlplane/handler_transport",
+        "controlplane/loopback",
     ),
 }
 """Modules that read whole heads, by the reason why that takes no time."""

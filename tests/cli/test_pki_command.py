@@ -10,8 +10,7 @@ import pytest
 
 from pilothouse.cli.main import main
 from pilothouse.controlplane.certificates.ensure import ensure_certificates
-from pilothouse.controlplane.shared_keys.directory import KeyDirectory
-from pilothouse.controlplane.shared_keys.keys import read_keys
+from pilothouse.controlplane.shared_keys.directory import KeyDirectory, read_keys
 from pilothouse.controlplane.shared_keys.rotation import blocks
 from pilothouse.controlplane.shared_keys.source import settle
 

@@ -12,8 +12,7 @@ from certificates_fixture import TestCA
 from webhook_server import FixedResolver, webhook_server
 
 from pilothouse.apiserver.webhook.client import WebhookClients
-from pilothouse.controlplane.admission_configuration import admission_configurations
-from pilothouse.controlplane.webhook_credentials import webhook_credentials
+from pilothouse.controlplane.admission_configuration import admission_configurations, webhook_credentials
 from pilothouse.machinery.objects import Json
 
 HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\n"

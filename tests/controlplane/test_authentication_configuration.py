@@ -12,9 +12,8 @@ from oidc_issuer import oidc_issuer
 from pilothouse.apiserver.authn.interface import InvalidToken
 from pilothouse.controlplane.authentication.configuration import read_authentication_configuration
 from pilothouse.controlplane.authentication.reload import ConfigurationFile, ConfiguredIssuers
-from pilothouse.controlplane.authentication.settings import AnonymousSettings
-from pilothouse.controlplane.authentication.setup import issuer_of_flags
-from pilothouse.controlplane.options.oidc import OIDCOptions
+from pilothouse.controlplane.authentication.setup import AnonymousSettings, issuer_of_flags
+from pilothouse.controlplane.options.authentication import OIDCOptions
 
 OWN = "https://kubernetes.default.svc"
 

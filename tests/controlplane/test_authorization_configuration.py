@@ -12,9 +12,9 @@ from serving_process import ServeProcess, parsed
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Attributes, Decision
-from pilothouse.controlplane.authorization.build import AuthorizerSources, ChainBuilder
 from pilothouse.controlplane.authorization.configuration import read_authorization_configuration
 from pilothouse.controlplane.authorization.reload import configured_authorizer
+from pilothouse.controlplane.authorization.setup import AuthorizerSources, ChainBuilder
 from pilothouse.kube.node_authorizer.graph import NodeGraph
 from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
 

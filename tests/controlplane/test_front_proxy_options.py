@@ -10,10 +10,10 @@ from pilothouse.apiserver.authn.request_header import STANDARD
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.apiserver.webhook.service_resolver import ServiceAddress
 from pilothouse.controlplane.certificates.ensure import FRONT_PROXY_CLIENT
-from pilothouse.controlplane.front_proxy import FrontProxy, front_proxy
+from pilothouse.controlplane.generic_config import build_service_resolver
 from pilothouse.controlplane.options.completion import CompletedOptions, InvalidOptions, complete
 from pilothouse.controlplane.options.options import Options
-from pilothouse.controlplane.services import build_service_resolver
+from pilothouse.controlplane.serving import FrontProxy, front_proxy
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.core.services.resolver import (
     ClusterIPResolver,

@@ -12,7 +12,7 @@ from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, RequestTimedOut
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.client.rest.transport import HttpRequest
-from pilothouse.controlplane.handler_transport import HandlerTransport
+from pilothouse.controlplane.loopback import HandlerTransport
 from pilothouse.machinery.errors import NotFound, RequestEntityTooLarge
 
 

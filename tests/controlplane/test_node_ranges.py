@@ -15,7 +15,7 @@ from controllers_on_a_server import ControlledServer, controlled_server, managed
 from pilothouse.controllers.config import NodeIPAMConfig
 from pilothouse.controllers.nodeipam.cidr_set import CidrSet, CIDRsExhausted, cidr_sets
 from pilothouse.controlplane.controller_config import node_ipam_config, node_lifecycle_config
-from pilothouse.controlplane.options.node_controllers import NodeControllerOptions
+from pilothouse.controlplane.options.single_controllers import NodeControllerOptions
 
 CONFIG = NodeIPAMConfig(
     allocate_node_cidrs=True, cluster_cidrs=("10.8.0.0/22", "2001:db8::/62"), service_cidrs=("10.8.0.0/24",)

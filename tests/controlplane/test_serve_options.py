@@ -10,9 +10,8 @@ import pytest
 
 import tools.docs.reference.flags as flags
 from pilothouse.controlplane.options.completion import CompletedOptions, InvalidOptions, complete
-from pilothouse.controlplane.options.options import SECTIONS, Options, all_flags
+from pilothouse.controlplane.options.options import SECTIONS, Options, all_flags, usage_sections
 from pilothouse.controlplane.options.pilothouse import TaskGroup
-from pilothouse.controlplane.options.usage import usage_sections
 from pilothouse.machinery.flags.declare import flags_of
 from pilothouse.machinery.flags.flagset import FlagError
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from service_account_tokens import write_key
 
+from pilothouse.controlplane.authentication.setup import service_account_config
 from pilothouse.controlplane.options.completion import complete
 from pilothouse.controlplane.options.options import Options
-from pilothouse.controlplane.service_accounts import service_account_config
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 
 

@@ -15,7 +15,7 @@ from pilothouse.apiserver.admission.manifest.source import StaticManifests
 from pilothouse.apiserver.admission.policy.static import PolicyManifests
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.features import FeatureGates
-from pilothouse.controlplane.static_manifests import static_admission
+from pilothouse.controlplane.admission_configuration import static_admission
 from pilothouse.kube.admission.config import StaticAdmission
 from pilothouse.kube.admission.manifests.policies import LOAD_POLICIES
 from pilothouse.machinery.objects import Json

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pilothouse.controlplane.options.tracing import TracingOptions
+from pilothouse.controlplane.options.observability import TracingOptions
 from pilothouse.controlplane.tracing import TracingConfiguration, read_tracing_configuration
 from pilothouse.machinery.installation import extra_command
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from pilothouse.apiserver import Handler, KeyPair, ListenEndpoint, Server
 from pilothouse.apiserver.webhook.service_resolver import ServiceAddress, ServiceUnresolved
+from pilothouse.controlplane.certificates.ensure import ServingNames
 from pilothouse.controlplane.certificates.issue import Authority, Profile
 from pilothouse.controlplane.certificates.keep import keep_authority, keep_certificate
-from pilothouse.controlplane.certificates.names import ServingNames
 
 SERVER_NAME = "web.default.svc"
 

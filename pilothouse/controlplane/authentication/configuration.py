@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from pilothouse.apiserver.authn.jwt.settings import ClaimOrExpression, IssuerSettings, TokenValidationRule
-from pilothouse.controlplane.authentication.settings import AnonymousSettings, AuthenticationSettings
+from pilothouse.controlplane.authentication.setup import AnonymousSettings, AuthenticationSettings
 from pilothouse.controlplane.authentication.validation import validate_authentication_configuration
 from pilothouse.controlplane.egress import NAMES, check_egress
 from pilothouse.controlplane.strict_decoding import Shape, decode

@@ -14,7 +14,7 @@ from pilothouse.apiserver.file_watch import NotYet, ReloadedFile
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.tallies import CounterTally
 from pilothouse.controlplane.authentication.configuration import read_authentication_configuration
-from pilothouse.controlplane.authentication.settings import AnonymousSettings
+from pilothouse.controlplane.authentication.setup import AnonymousSettings
 
 _SUCCESS_TTL = 10.0
 _KEYS_WITHIN = 60.0

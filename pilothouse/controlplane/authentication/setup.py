@@ -16,13 +16,10 @@ from pilothouse.apiserver.authn.websocket_token import WebSocketTokenAuthenticat
 from pilothouse.apiserver.authn.x509 import X509Authenticator
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
-from pilothouse.controlplane.authentication.settings import AnonymousSettings, AuthenticationSettings
-from pilothouse.controlplane.front_proxy import FrontProxy
-from pilothouse.controlplane.options.authentication import AuthenticationOptions
+from pilothouse.controlplane.options.authentication import AuthenticationOptions, OIDCOptions
 from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.options.files import content
-from pilothouse.controlplane.options.oidc import OIDCOptions
-from pilothouse.controlplane.serving import client_cas
+from pilothouse.controlplane.serving import FrontProxy, client_cas
 from pilothouse.kube.authentication.bootstrap_tokens import BootstrapTokens
 from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.registries import Registries
@@ -35,8 +32,12 @@ from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
-    from pilothouse.controlplane.options.token_webhook import TokenWebhookOptions
+    from pilothouse.controlplane.options.authentication import TokenWebhookOptions
     from pilothouse.controlplane.review_webhook import KubeconfigReviews
+from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
+from pilothouse.controlplane.certificates.paths import CertificatePaths
+from pilothouse.kube.serviceaccount.config import DEFAULT_ISSUER
+from pilothouse.kube.serviceaccount.keys import SigningKey, read_verifying_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,3 +149,41 @@ def _authenticator(proxy: FrontProxy, client_cas: Iterable[Path], tokens: TokenA
     return UnionAuthenticator(
         [proxy.authenticator, users, BearerAuthenticator(tokens), WebSocketTokenAuthenticator(tokens)]
     )
+
+
+@dataclass(frozen=True, slots=True)
+class AnonymousSettings:
+    enabled: bool
+    paths: tuple[str, ...] = ()
+    """All if there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthenticationSettings:
+    issuers: tuple[IssuerSettings, ...] = ()
+    anonymous: AnonymousSettings | None = None
+    """None where the file says nothing of it."""
+
+
+def service_account_config(options: CompletedOptions) -> ServiceAccountConfig:
+    """Raises ValueError, OSError for a key file that was given and makes no sense; our own is read when needed."""
+    given, authentication = options.misc.service_account_signing_key_file, options.authentication
+    own = CertificatePaths.under(Path(options.pilothouse.data_dir))
+    believed = [Path(file) for file in authentication.service_account_key_file]
+    _check(Path(given) if given else None, believed)
+    return ServiceAccountConfig(
+        signing_key_file=Path(given) if given else own.service_account_key,
+        key_files=tuple(believed) if given else (*believed, own.service_account_public_key),
+        issuers=authentication.service_account_issuer or (DEFAULT_ISSUER,),
+        api_audiences=authentication.api_audiences,
+        jwks_uri=authentication.service_account_jwks_uri,
+        max_expiration=int(authentication.service_account_max_token_expiration),
+        extend_expiration=authentication.service_account_extend_token_expiration,
+    )
+
+
+def _check(signing: Path | None, believed: list[Path]) -> None:
+    if signing:
+        _ = SigningKey(signing).private
+    for file in believed:
+        read_verifying_keys(file)

@@ -6,11 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from urllib.parse import urlsplit
 
-from pilothouse.controlplane.authentication.expression_rules import (
-    validate_claim_rules,
-    validate_mappings,
-    validate_user_rules,
-)
+from pilothouse.kube.validation.domains import domain_prefixed_path
 from pilothouse.machinery.field import FieldError, Path, duplicate, invalid, required, root, too_many
 from pilothouse.machinery.objects import Json, items, part, text
 
@@ -105,3 +101,137 @@ def _authority_errors(pem: str, path: Path) -> Iterator[FieldError]:
         tls_context(pem)
     except ValueError as error:
         yield invalid(path, "<omitted>", str(error))
+
+
+_RESERVED = ("kubernetes.io", "k8s.io")
+_VERIFIED = (
+    "claims.email_verified must be used in claimMappings.username.expression or "
+    "claimMappings.extra[*].valueExpression or claimValidationRules[*].expression "
+    "when claims.email is used in claimMappings.username.expression"
+)
+
+
+def validate_claim_rules(rules: list[Json], path: Path) -> Iterator[FieldError]:
+    claims: set[str] = set()
+    expressions: set[str] = set()
+    for index, rule in enumerate(rules):
+        where, claim, expression = path.index(index), text(rule, "claim"), text(rule, "expression")
+        if claim and expression:
+            yield invalid(where, claim, "claim and expression can't both be set")
+        elif claim:
+            if message := text(rule, "message"):
+                yield invalid(where.child("message"), message, "may not be specified when claim is set")
+            if claim in claims:
+                yield duplicate(where.child("claim"), claim)
+            claims.add(claim)
+        elif expression:
+            if value := text(rule, "requiredValue"):
+                yield invalid(where.child("requiredValue"), value, "may not be specified when expression is set")
+            yield from _expression_errors(expression, expressions, where.child("expression"), types=("bool",))
+        else:
+            yield required(where, "claim or expression is required")
+
+
+def validate_user_rules(rules: list[Json], path: Path) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, rule in enumerate(rules):
+        where, expression = path.index(index).child("expression"), text(rule, "expression")
+        if not expression:
+            yield required(where)
+        elif expression in seen:
+            yield duplicate(where, expression)
+        elif problem := _user_problem(expression):
+            yield invalid(where, expression, problem)
+        seen.add(expression)
+
+
+def validate_mappings(jwt: Json, path: Path) -> Iterator[FieldError]:
+    mappings = part(jwt, "claimMappings")
+    yield from _prefixed_errors(part(mappings, "username"), path.child("username"), needed=True)
+    yield from _prefixed_errors(part(mappings, "groups"), path.child("groups"), needed=False)
+    uid = part(mappings, "uid")
+    if text(uid, "claim") and text(uid, "expression"):
+        yield invalid(path.child("uid"), "", "claim and expression can't both be set")
+    elif expression := text(uid, "expression"):
+        yield from _compilation(expression, path.child("uid", "expression"))
+    yield from _extra_errors(items(mappings, "extra"), path.child("extra"))
+    yield from _email_errors(jwt, path.child("username", "expression"))
+
+
+def _prefixed_errors(mapping: Json, path: Path, *, needed: bool) -> Iterator[FieldError]:
+    claim, expression = text(mapping, "claim"), text(mapping, "expression")
+    if claim and expression:
+        yield invalid(path, "", "claim and expression can't both be set")
+    elif expression:
+        if mapping.get("prefix") is not None:
+            yield invalid(path.child("prefix"), mapping["prefix"], "may not be specified when expression is set")
+        yield from _compilation(expression, path.child("expression"))
+    elif claim:
+        if mapping.get("prefix") is None:
+            why = "prefix is required when claim is set. It can be set to an empty string to disable prefixing"
+            yield required(path.child("prefix"), why)
+    elif needed:
+        yield required(path, "claim or expression is required")
+
+
+def _extra_errors(mappings: list[Json], path: Path) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, mapping in enumerate(mappings):
+        where, key = path.index(index), text(mapping, "key")
+        yield from _key_errors(key, where.child("key"))
+        if key in seen:
+            yield duplicate(where.child("key"), key)
+            continue
+        seen.add(key)
+        if expression := text(mapping, "valueExpression"):
+            yield from _compilation(expression, where.child("valueExpression"))
+        else:
+            yield required(where.child("valueExpression"))
+
+
+def _key_errors(key: str, path: Path) -> Iterator[FieldError]:
+    yield from domain_prefixed_path(key, path)
+    if key != key.lower():
+        yield invalid(path, key, "must be lowercase")
+    domain, slash, _ = key.partition("/")
+    if slash and any(domain == own or domain.endswith(f".{own}") for own in _RESERVED):
+        why = "k8s.io, kubernetes.io and their subdomains are reserved for Kubernetes use"
+        yield invalid(path, key, why)
+
+
+def _email_errors(jwt: Json, path: Path) -> Iterator[FieldError]:
+    """An address that nobody verified is no name."""
+    username = text(jwt, "claimMappings", "username", "expression")
+    if not username or "email" not in username:
+        return
+    from pilothouse.apiserver.authn.jwt.expressions import selects_claim
+
+    rules = [text(rule, "expression") for rule in items(jwt, "claimValidationRules")]
+    extra = [text(mapping, "valueExpression") for mapping in items(jwt, "claimMappings", "extra")]
+    verified = any(selects_claim(each, "email_verified") for each in (username, *rules, *extra) if each)
+    if selects_claim(username, "email") and not verified:
+        yield invalid(path, username, _VERIFIED)
+
+
+def _expression_errors(
+    expression: str, seen: set[str], path: Path, *, types: tuple[str, ...] = ()
+) -> Iterator[FieldError]:
+    if expression in seen:
+        yield duplicate(path, expression)
+        return
+    seen.add(expression)
+    yield from _compilation(expression, path, types=types)
+
+
+def _compilation(expression: str, path: Path, *, types: tuple[str, ...] = ()) -> Iterator[FieldError]:
+    # The compiler is much to load for the many configurations without expressions.
+    from pilothouse.apiserver.authn.jwt.expressions import compiled_on_claims
+
+    if problem := compiled_on_claims(expression, types=types).problem:
+        yield invalid(path, expression, problem)
+
+
+def _user_problem(expression: str) -> str:
+    from pilothouse.apiserver.authn.jwt.expressions import compiled_on_user
+
+    return compiled_on_user(expression).problem

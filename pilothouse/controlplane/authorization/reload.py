@@ -12,8 +12,8 @@ from pilothouse.apiserver.authz.rules import Rules
 from pilothouse.apiserver.file_watch import ReloadedFile
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.tallies import CounterTally
-from pilothouse.controlplane.authorization.build import Chain, ChainBuilder
 from pilothouse.controlplane.authorization.configuration import read_authorization_configuration
+from pilothouse.controlplane.authorization.setup import Chain, ChainBuilder
 from pilothouse.controlplane.options.authorization import WEBHOOK
 
 _LINGER = 60.0

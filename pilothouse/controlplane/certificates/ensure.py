@@ -8,15 +8,20 @@ for the wanted names, a restart reads nothing but hashes: the library that makes
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import ipaddress
 import json
+import socket
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
-from pilothouse.controlplane.certificates.names import ServingNames, serving_names
 from pilothouse.controlplane.certificates.paths import CertificatePaths
-from pilothouse.machinery.whole_files import PUBLIC, make_directory, write_atomically
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.whole_files import PRIVATE, PUBLIC, make_directory, write_atomically
+from pilothouse.nodes.simulated_kubelet import CLIENT_NAME, HOST, SERVER_NAME, SimulatedKubelet
 
 FRONT_PROXY_CLIENT = "front-proxy-client"
 _RECORD = "issued.json"
@@ -75,3 +80,96 @@ def _record(paths: CertificatePaths, names: ServingNames, renew_after: float) ->
 
 def _digests(paths: CertificatePaths) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths.files if path.exists()}
+
+
+_ALWAYS: Final = (
+    "localhost",
+    "127.0.0.1",
+    "::1",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServingNames:
+    dns: frozenset[str]
+    ips: frozenset[str]
+
+    def covers(self, other: ServingNames) -> bool:
+        return self.dns >= other.dns and self.ips >= other.ips
+
+
+def serving_names(*, bind_address: str, hostnames: Iterable[str], service_ip: str) -> ServingNames:
+    """`hostnames` may be names or addresses. An unspecified bind address has no name of its own."""
+    dns: set[str] = set()
+    ips: set[str] = set()
+    for name in (*_ALWAYS, socket.gethostname().lower(), bind_address, service_ip, *hostnames):
+        address = _address(name)
+        if address is None:
+            dns.add(name)
+        elif not address.is_unspecified:
+            ips.add(str(address))
+    return ServingNames(frozenset(dns - {""}), frozenset(ips))
+
+
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(name)
+    except ValueError:
+        return None
+
+
+def simulated_kubelet(data_dir: Path) -> SimulatedKubelet:
+    """Return where the files are, whether they are there or not."""
+    return SimulatedKubelet(data_dir / "simulated-kubelets")
+
+
+def ensure_kubelet_certificates(data_dir: Path) -> SimulatedKubelet:
+    """Make the certificates that are missing or old. Raises CertificateError."""
+    from pilothouse.controlplane.certificates.issue import Profile
+    from pilothouse.controlplane.certificates.keep import keep_authority, keep_certificate
+
+    files = simulated_kubelet(data_dir)
+    make_directory(files.directory)
+    authority = keep_authority("simulated-kubelets", files.ca_cert, files.ca_key)
+    names = ServingNames(frozenset({SERVER_NAME}), frozenset({HOST}))
+    keep_certificate(Profile("simulated-kubelet", names=names), authority, files.serving_cert, files.serving_key)
+    keep_certificate(Profile(CLIENT_NAME), authority, files.client_cert, files.client_key)
+    return files
+
+
+_TEMPLATE: Final = """\
+apiVersion: v1
+kind: Config
+clusters:
+- name: pilothouse
+  cluster:
+    server: {server}
+    certificate-authority-data: {ca}
+users:
+- name: kubernetes-admin
+  user:
+    client-certificate-data: {cert}
+    client-key-data: {key}
+contexts:
+- name: kubernetes-admin@pilothouse
+  context:
+    cluster: pilothouse
+    user: kubernetes-admin
+current-context: kubernetes-admin@pilothouse
+preferences: {{}}
+"""
+
+
+def write_kubeconfig(path: Path, *, server_url: str, ca: Path, cert: Path, key: Path) -> None:
+    """Written only where it would change, readable for its owner only."""
+    content = _TEMPLATE.format(server=server_url, ca=_data(ca), cert=_data(cert), key=_data(key)).encode()
+    if not path.exists() or path.read_bytes() != content:
+        write_atomically(path, content, mode=PRIVATE)
+
+
+def _data(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.types import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from pilothouse.controlplane.certificates.names import ServingNames
+from pilothouse.controlplane.certificates.ensure import ServingNames
 from pilothouse.machinery.dataclass import dataclass
 
 AUTHORITY_LIFE: Final = timedelta(days=3650)

@@ -17,7 +17,6 @@ from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPri
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from pilothouse.controllers.certificates.authority import certificate_of
-from pilothouse.controlplane.certificates.errors import CertificateError
 from pilothouse.controlplane.certificates.issue import (
     RENEW_BEFORE,
     Authority,
@@ -30,6 +29,7 @@ from pilothouse.controlplane.certificates.issue import (
     new_key,
     public_key_pem,
 )
+from pilothouse.controlplane.certificates.paths import CertificateError
 from pilothouse.machinery.whole_files import PRIVATE, PUBLIC, write_atomically
 
 

@@ -55,3 +55,7 @@ class CertificatePaths:
     @property
     def files(self) -> list[Path]:
         return [getattr(self, name) for name in self.__slots__ if name != "directory"]
+
+
+class CertificateError(Exception):
+    """The files do not fit together, and making new ones would break what relies on them."""

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pilothouse.controlplane.options.files import content, missing_files
 from pilothouse.kube.serviceaccount.config import DEFAULT_ISSUER
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import BOOL, DURATION, STRING, STRING_ARRAY, STRINGS, flag
+from pilothouse.machinery.flags.declare import BOOL, CONFIGURATION_MAP, DURATION, STRING, STRING_ARRAY, STRINGS, flag
 from pilothouse.machinery.gofmt import quote
 
 
@@ -110,3 +110,135 @@ class AuthenticationOptions:
         if settings.anonymous is not None and "anonymous-auth" in self.given_beside_config:
             why = "flag cannot be set when anonymous field is configured in authentication configuration file"
             yield f"anonymous: Forbidden: --anonymous-auth {why}"
+
+
+@dataclass(frozen=True)
+class RequestHeaderOptions:
+    title: ClassVar[str] = "request headers"
+
+    client_ca_file: str = flag(
+        "requestheader-client-ca-file",
+        STRING,
+        "",
+        "The CA whose client certificates are front proxies. The front proxy CA in --data-dir is one besides, "
+        "unless --proxy-client-cert-file is given.",
+    )
+    allowed_names: tuple[str, ...] = flag(
+        "requestheader-allowed-names",
+        STRINGS,
+        (),
+        "The common names that a front proxy's certificate may have. Without it, whatever name.",
+    )
+    username_headers: tuple[str, ...] = flag(
+        "requestheader-username-headers", STRINGS, (), "The headers with the user's name; X-Remote-User is common."
+    )
+    uid_headers: tuple[str, ...] = flag(
+        "requestheader-uid-headers", STRINGS, (), "The headers with the user's uid; X-Remote-Uid is common."
+    )
+    group_headers: tuple[str, ...] = flag(
+        "requestheader-group-headers", STRINGS, (), "The headers with the user's groups; X-Remote-Group is common."
+    )
+    extra_headers_prefix: tuple[str, ...] = flag(
+        "requestheader-extra-headers-prefix",
+        STRINGS,
+        (),
+        "What the names of headers with more about the user begin with; X-Remote-Extra- is common.",
+    )
+
+    def validate(self) -> Iterator[str]:
+        yield from missing_files({"requestheader-client-ca-file": self.client_ca_file})
+        for name, values in self._lists.items():
+            if any(not value.strip() for value in values):
+                yield f"empty value in {quote(name)}"
+        if self.uid_headers and "x-remote-uid" not in map(str.lower, self.uid_headers):
+            yield (
+                "--requestheader-uid-headers is set without specifying the standard X-Remote-Uid header - "
+                "API aggregation will not work"
+            )
+
+    @property
+    def _lists(self) -> dict[str, tuple[str, ...]]:
+        return {
+            "requestheader-username-headers": self.username_headers,
+            "requestheader-group-headers": self.group_headers,
+            "requestheader-extra-headers-prefix": self.extra_headers_prefix,
+            "requestheader-allowed-names": self.allowed_names,
+            "requestheader-uid-headers": self.uid_headers,
+        }
+
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512")
+
+
+@dataclass(frozen=True)
+class OIDCOptions:
+    title: ClassVar[str] = "openid connect"
+
+    issuer_url: str = flag("oidc-issuer-url", STRING, "", "The https URL of the issuer.")
+    client_id: str = flag("oidc-client-id", STRING, "", "The client that its tokens must be meant for.")
+    ca_file: str = flag("oidc-ca-file", STRING, "", "The CA of the issuer. Without it, the host's own are trusted.")
+    username_claim: str = flag("oidc-username-claim", STRING, "sub", "The claim with the user's name.")
+    username_prefix: str = flag(
+        "oidc-username-prefix",
+        STRING,
+        "",
+        "What is put before names, '-' for nothing. Without it, the issuer and '#', unless names are email addresses.",
+    )
+    groups_claim: str = flag("oidc-groups-claim", STRING, "", "The claim with the user's groups: a string or several.")
+    groups_prefix: str = flag("oidc-groups-prefix", STRING, "", "What is put before groups.")
+    signing_algs: tuple[str, ...] = flag(
+        "oidc-signing-algs", STRINGS, ("RS256",), f"How tokens may be signed: {', '.join(ALGORITHMS)}."
+    )
+    required_claims: dict[str, str] = flag(
+        "oidc-required-claim", CONFIGURATION_MAP, {}, "A claim that must have a value: claim=value. May be repeated."
+    )
+    given: bool = False
+    """Whether any of these flags is on the command line."""
+
+    @property
+    def enabled(self) -> bool:
+        return bool(self.issuer_url and self.client_id)
+
+    def validate(self) -> Iterator[str]:
+        yield from missing_files({"oidc-ca-file": self.ca_file})
+        if self.given and not self.enabled:
+            yield "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set"
+        if self.enabled:
+            yield from self._validate_issuer()
+        for algorithm in self.signing_algs:
+            if algorithm not in ALGORITHMS:
+                yield f"oidc: unsupported signing alg: {quote(algorithm)}"
+
+    def _validate_issuer(self) -> Iterator[str]:
+        """Validate the issuer as if it stood in a configuration file."""
+        from pilothouse.controlplane.authentication.validation import validate_authentication_configuration
+
+        issuer = {"url": self.issuer_url, "audiences": [self.client_id]}
+        mappings = {"username": {"claim": self.username_claim, "prefix": ""}}
+        config = {"jwt": [{"issuer": issuer, "claimMappings": mappings}]}
+        for error in validate_authentication_configuration(config, ()):
+            yield f"invalid authentication configuration: {error}"
+
+
+@dataclass(frozen=True)
+class TokenWebhookOptions:
+    title: ClassVar[str] = "authentication webhook"
+
+    config_file: str = flag(
+        "authentication-token-webhook-config-file", STRING, "", "A kubeconfig for the webhook that reviews tokens."
+    )
+    version: str = flag(
+        "authentication-token-webhook-version",
+        STRING,
+        "v1beta1",
+        "The version of TokenReview that the webhook is sent: v1 or v1beta1.",
+    )
+    cache_ttl: float = flag(
+        "authentication-token-webhook-cache-ttl", DURATION, 120.0, "How long its answers are remembered."
+    )
+
+    def validate(self) -> Iterator[str]:
+        yield from missing_files({"authentication-token-webhook-config-file": self.config_file})
+        if self.version not in ("v1", "v1beta1"):
+            version = f"unsupported authentication webhook version {quote(self.version)}"
+            yield f'{version}, supported versions are "v1", "v1beta1"'

@@ -12,40 +12,39 @@ from typing import Any
 
 from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.controlplane.options.admission import AdmissionOptions
-from pilothouse.controlplane.options.aggregator import AggregatorOptions
-from pilothouse.controlplane.options.api_enablement import APIEnablementOptions
+from pilothouse.controlplane.options.api_enablement import APIEnablementOptions, CompatibilityOptions, FeatureOptions
 from pilothouse.controlplane.options.audit import AuditOptions
-from pilothouse.controlplane.options.authentication import AuthenticationOptions
+from pilothouse.controlplane.options.authentication import (
+    AuthenticationOptions,
+    OIDCOptions,
+    RequestHeaderOptions,
+    TokenWebhookOptions,
+)
 from pilothouse.controlplane.options.authorization import AuthorizationOptions
-from pilothouse.controlplane.options.autoscaler import AutoscalerOptions
-from pilothouse.controlplane.options.compatibility import CompatibilityOptions
+from pilothouse.controlplane.options.connections import AggregatorOptions, EgressSelectorOptions, KubeletOptions
 from pilothouse.controlplane.options.controllers import ControllerOptions
-from pilothouse.controlplane.options.coordinated_leadership import CoordinatedLeadershipOptions
-from pilothouse.controlplane.options.egress import EgressSelectorOptions
-from pilothouse.controlplane.options.endpoint_controllers import EndpointControllerOptions
 from pilothouse.controlplane.options.etcd import EtcdOptions
-from pilothouse.controlplane.options.features import FeatureOptions
-from pilothouse.controlplane.options.kubelet import KubeletOptions
-from pilothouse.controlplane.options.logs import LogsOptions
 from pilothouse.controlplane.options.misc import MiscOptions
-from pilothouse.controlplane.options.node_controllers import NodeControllerOptions
-from pilothouse.controlplane.options.oidc import OIDCOptions
+from pilothouse.controlplane.options.observability import LogsOptions, TracingOptions
 from pilothouse.controlplane.options.pilothouse import PilothouseOptions
-from pilothouse.controlplane.options.replicas import ReplicaOptions
-from pilothouse.controlplane.options.request_header import RequestHeaderOptions
+from pilothouse.controlplane.options.replicas import CoordinatedLeadershipOptions, ReplicaOptions
 from pilothouse.controlplane.options.serving import InsecureServingOptions, SecureServingOptions
 from pilothouse.controlplane.options.simulation import SimulationOptions
-from pilothouse.controlplane.options.token_webhook import TokenWebhookOptions
-from pilothouse.controlplane.options.tracing import TracingOptions
+from pilothouse.controlplane.options.single_controllers import (
+    AutoscalerOptions,
+    EndpointControllerOptions,
+    NodeControllerOptions,
+)
 from pilothouse.controlplane.options.upstream_flags import (
     UNSUPPORTED,
     UNSUPPORTED_NAMES,
     WITHOUT_EFFECT,
+    WITHOUT_EFFECT_TITLE,
     refused_values,
 )
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import Flag, build, flags_of, shown_values
-from pilothouse.machinery.flags.flagset import FlagError, parse
+from pilothouse.machinery.flags.flagset import FlagError, format_section, help_sections, parse
 from pilothouse.machinery.gofmt import quoted_list
 
 SECTIONS: dict[str, type[Any]] = {
@@ -162,3 +161,10 @@ def shown_flags(arguments: Iterable[str]) -> Iterator[tuple[str, str]]:
     for flag in flags:
         value = given.get(flag.name, "" if flag.default is None else flag.default)
         yield flag.name, flag.shown(value)
+
+
+def usage_sections(columns: int = 0) -> Iterator[str]:
+    """Yield our own flags by task, then kube-controller-manager's and kube-apiserver's in their groups."""
+    for title, flags in help_sections(SECTIONS.values()):
+        yield format_section(title, flags, columns)
+    yield format_section(WITHOUT_EFFECT_TITLE, WITHOUT_EFFECT, columns)

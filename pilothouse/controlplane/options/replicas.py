@@ -9,7 +9,7 @@ from typing import ClassVar
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.controlplane.options.pilothouse import TaskGroup
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import STRING, STRINGS, flag
+from pilothouse.machinery.flags.declare import DURATION, STRING, STRINGS, flag
 
 JOIN_VARIABLE = "PILOTHOUSE_JOIN"
 
@@ -58,3 +58,30 @@ class ReplicaOptions:
         if os.path.exists(self.pki_dir) and not os.path.isdir(self.pki_dir):
             yield f"--pki-dir: {self.pki_dir} is not a directory"
         yield from missing_files({"join-file": self.join_file})
+
+
+@dataclass(frozen=True)
+class CoordinatedLeadershipOptions:
+    title: ClassVar[str] = "coordinated leadership"
+
+    lease_duration: float = flag(
+        "coordinated-leadership-lease-duration",
+        DURATION,
+        15.0,
+        "How long the lease of the server that elects leaders lasts, with the gate CoordinatedLeaderElection.",
+    )
+    renew_deadline: float = flag(
+        "coordinated-leadership-renew-deadline", DURATION, 10.0, "How long that server tries to renew its lease."
+    )
+    retry_period: float = flag(
+        "coordinated-leadership-retry-period", DURATION, 2.0, "How long servers wait between attempts at that lease."
+    )
+
+    def validate(self) -> Iterator[str]:
+        duration, deadline, period = (
+            f"--coordinated-leadership-{name}" for name in ("lease-duration", "renew-deadline", "retry-period")
+        )
+        if self.lease_duration <= self.renew_deadline:
+            yield f"{duration} must be greater than {deadline}"
+        if self.renew_deadline <= self.retry_period:
+            yield f"{deadline} must be greater than {period}"

@@ -9,16 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final, TypeAlias
 
 from pilothouse.apiserver.file_watch import FileWatch
-from pilothouse.controlplane.certificates.errors import CertificateError
-from pilothouse.controlplane.shared_keys.keys import NAMES, SharedKeys, are_complete, completed, read_keys, write_keys
+from pilothouse.controlplane.certificates.paths import CertificateError
 from pilothouse.machinery.platform import effective_user
 from pilothouse.machinery.platform.held_file import locked
-from pilothouse.machinery.whole_files import make_directory
+from pilothouse.machinery.whole_files import PRIVATE, PUBLIC, make_directory, write_atomically
 
 log = logging.getLogger(__name__)
 
@@ -94,3 +94,56 @@ class KeyDirectory:
         for path in (self._path / name for name in keys if name.endswith(".key")):
             if (mode := stat.S_IMODE(path.stat().st_mode)) & stat.S_IRWXO:
                 log.warning("%s has mode %04o: everybody on this machine can become anybody in the cluster", path, mode)
+
+
+SharedKeys: TypeAlias = Mapping[str, bytes]
+"""The content of the files by their names."""
+
+CROSS: Final = "ca-cross.crt"
+RETIRED: Final = "retired.crt"
+
+NAMES: Final = (
+    *("ca-next.key", "front-proxy-ca-next.key", "sa-next.key"),
+    *("ca.key", "front-proxy-ca.key", "sa.key"),
+    *(CROSS, RETIRED),
+    *("ca.crt", "front-proxy-ca.crt", "sa.pub"),
+)
+"""In the order in which they are written: a key is there before anybody is told to trust it, and a certificate that is
+missing can be made from its key."""
+
+_NEEDED: Final = ("ca.crt", "front-proxy-ca.crt", "sa.key", "sa.pub")
+"""An authority whose key is elsewhere is trusted, and issues nothing."""
+
+
+def read_keys(folder: Path) -> SharedKeys:
+    """Return the files that are there. Raises OSError."""
+    return {name: (folder / name).read_bytes() for name in NAMES if (folder / name).exists()}
+
+
+def write_keys(keys: SharedKeys, folder: Path) -> None:
+    """Make the files those of `keys`: what differs is written, keys for their owner only, and what is gone is deleted.
+    Raises OSError."""
+    make_directory(folder)
+    before = read_keys(folder)
+    for name in NAMES:
+        if name in keys and keys[name] != before.get(name):
+            write_atomically(folder / name, keys[name], mode=PRIVATE if name.endswith(".key") else PUBLIC)
+    for name in before.keys() - keys.keys():
+        (folder / name).unlink()
+
+
+def are_complete(keys: SharedKeys) -> bool:
+    return all(name in keys for name in _NEEDED)
+
+
+def completed(keys: SharedKeys, scratch: Path) -> SharedKeys:
+    """Return these keys and, made anew, those that are missing. They are made in a folder below `scratch`, which is
+    gone afterwards. Raises CertificateError where they do not fit together, OSError."""
+    from tempfile import TemporaryDirectory
+
+    from pilothouse.controlplane.certificates.keep import keep_shared_keys
+
+    with TemporaryDirectory(dir=scratch, prefix=".keys-") as folder:
+        write_keys(keys, Path(folder))
+        keep_shared_keys(Path(folder))
+        return read_keys(Path(folder))

@@ -10,15 +10,17 @@ open. The generation counts changes: a record that somebody puts back in place o
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
+import string
 from base64 import b64decode, b64encode
 from dataclasses import field
 from typing import Final
 
 import orjson
 
-from pilothouse.controlplane.shared_keys.keys import SharedKeys
-from pilothouse.controlplane.shared_keys.token import TOKEN_ID, JoinRefused, JoinToken
+from pilothouse.controlplane.certificates.paths import CertificateError
+from pilothouse.controlplane.shared_keys.directory import SharedKeys
 from pilothouse.machinery.dataclass import dataclass
 
 _KEY_BYTES: Final = 32
@@ -107,3 +109,35 @@ def _open(key: bytes, sealed: str, otherwise: str) -> bytes:
     except (CryptoError, ValueError):
         raise JoinRefused(otherwise) from None
     return opened
+
+
+_ALPHABET: Final = string.ascii_lowercase + string.digits
+TOKEN_ID: Final = re.compile(r"[a-z0-9]{6}")
+_FORM: Final = re.compile(r"[a-z0-9]{6}\.[a-z0-9]{32}")
+
+
+class JoinRefused(CertificateError):
+    """The server can not have the keys of this cluster. The message says what it needs, and no secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinToken:
+    id: str
+    secret: str = field(repr=False)
+
+    @classmethod
+    def new(cls) -> JoinToken:
+        id, secret = ("".join(secrets.choice(_ALPHABET) for _ in range(length)) for length in (6, 32))
+        return cls(id, secret)
+
+    @classmethod
+    def parse(cls, text: str) -> JoinToken:
+        """Raises JoinRefused."""
+        if not _FORM.fullmatch(text):
+            raise JoinRefused("the join token is not of the form [a-z0-9]{6}.[a-z0-9]{32}")
+        id, _, secret = text.partition(".")
+        return cls(id, secret)
+
+    @property
+    def text(self) -> str:
+        return f"{self.id}.{self.secret}"

@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pilothouse.controlplane.shared_keys.keys import CROSS, RETIRED, SharedKeys
+from pilothouse.controlplane.shared_keys.directory import CROSS, RETIRED, SharedKeys
 from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:

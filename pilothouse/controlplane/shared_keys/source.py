@@ -14,10 +14,9 @@ from typing import Protocol
 
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.interface import Store
-from pilothouse.controlplane.certificates.errors import CertificateError
+from pilothouse.controlplane.certificates.paths import CertificateError
 from pilothouse.controlplane.options.completion import CompletedOptions
-from pilothouse.controlplane.shared_keys.directory import KeyDirectory
-from pilothouse.controlplane.shared_keys.keys import SharedKeys, write_keys
+from pilothouse.controlplane.shared_keys.directory import KeyDirectory, SharedKeys, write_keys
 from pilothouse.machinery.whole_files import PUBLIC, write_atomically
 
 log = logging.getLogger(__name__)

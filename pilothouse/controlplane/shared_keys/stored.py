@@ -20,10 +20,16 @@ import orjson
 
 from pilothouse.apiserver.storage.errors import Compacted, KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.interface import Entry, Revision, Store
-from pilothouse.controlplane.shared_keys.keys import RETIRED, SharedKeys, completed, read_keys
-from pilothouse.controlplane.shared_keys.record import Opened, new_cluster_key, open_with_key, open_with_token
+from pilothouse.controlplane.shared_keys.directory import RETIRED, SharedKeys, completed, read_keys
+from pilothouse.controlplane.shared_keys.record import (
+    JoinRefused,
+    JoinToken,
+    Opened,
+    new_cluster_key,
+    open_with_key,
+    open_with_token,
+)
 from pilothouse.controlplane.shared_keys.rotation import blocks
-from pilothouse.controlplane.shared_keys.token import JoinRefused, JoinToken
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.whole_files import PRIVATE, write_atomically
 

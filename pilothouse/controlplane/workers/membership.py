@@ -10,8 +10,8 @@ from pilothouse.apiserver.server.checks import Unhealthy
 from pilothouse.apiserver.server.health import READYZ, HealthCheck
 from pilothouse.apiserver.storage.remote.revisions import SharedRevisions
 from pilothouse.controlplane.options.completion import CompletedOptions
-from pilothouse.controlplane.workers.board import Board
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.shared_counters import shared_counters
 
 WORKERS_CHECK = "workers"
 
@@ -75,3 +75,30 @@ class Membership:
 def _divided(limit: int, workers: int) -> int:
     """No limit stays none; any other leaves each worker something."""
     return -(-limit // workers)
+
+
+_RESTARTS = 0
+
+
+class Board:
+    """Made before the processes are forked."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._words = shared_counters(1 + workers)
+
+    @property
+    def restarts(self) -> int:
+        """How often a worker, or the store's process with all workers, was started again."""
+        return self._words[_RESTARTS]
+
+    def count_restart(self) -> None:
+        """Called by the supervisor only."""
+        self._words[_RESTARTS] += 1
+
+    def set_ready(self, worker: int, ready: bool) -> None:
+        self._words[worker] = ready
+
+    def unready(self) -> list[int]:
+        """Return the numbers of the workers that cannot serve yet."""
+        return [worker for worker in range(1, self.workers + 1) if not self._words[worker]]

@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from pilothouse.apiserver import logs
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.remote.revisions import SharedRevisions
+from pilothouse.apiserver.storage.remote.server import StoreSession
 from pilothouse.apiserver.storage.remote.store import RemoteStore
 from pilothouse.controlplane.errors import StartFailed, start_failures
 from pilothouse.controlplane.options.completion import CompletedOptions
@@ -22,11 +23,9 @@ from pilothouse.controlplane.run import Ready, collect_garbage_from_now_on, serv
 from pilothouse.controlplane.serving_place import ServingPlace
 from pilothouse.controlplane.signals import stop_on_signal
 from pilothouse.controlplane.storage import open_bare_store
+from pilothouse.controlplane.workers.children import StatusPipe
 from pilothouse.controlplane.workers.membership import Membership
-from pilothouse.controlplane.workers.metrics import count_worker
-from pilothouse.controlplane.workers.peers import WorkerPeers
-from pilothouse.controlplane.workers.status_pipe import StatusPipe
-from pilothouse.controlplane.workers.store_process import serve_store
+from pilothouse.controlplane.workers.metrics import WorkerPeers, count_worker
 from pilothouse.machinery.platform import STOP_SIGNALS, new_event_loop
 
 log = logging.getLogger(__name__)
@@ -106,3 +105,36 @@ def _run(work: Coroutine[Any, Any, None], status: StatusPipe) -> None:
             runner.run(work)
     except StartFailed as error:
         status.say(error=str(error))
+
+
+_ONE = 1
+
+
+async def serve_store(
+    options: CompletedOptions, control: socket.socket, revisions: SharedRevisions, opened: Callable[[], None]
+) -> None:
+    """Serve until the supervisor closes its end of `control`, over which the workers' sockets come; return when the
+    store is closed. Raises StorageError, OSError."""
+    data_dir, timeout = Path(options.pilothouse.data_dir), options.generic.storage_initialization_timeout
+    store = await open_bare_store(options.etcd, data_dir, timeout=timeout, announce=revisions.announce)
+    try:
+        opened()
+        await _serve_workers(store, control)
+    finally:
+        await store.close()
+
+
+async def _serve_workers(store: Store, control: socket.socket) -> None:
+    control.setblocking(False)
+    loop, readable = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(control, readable.set)
+    try:
+        while True:
+            await readable.wait()
+            readable.clear()
+            message, descriptors, _, _ = socket.recv_fds(control, _ONE, _ONE)
+            if not message:
+                return
+            await StoreSession(store).open(socket.socket(fileno=descriptors[0]))
+    finally:
+        loop.remove_reader(control)

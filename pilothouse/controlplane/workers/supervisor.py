@@ -12,10 +12,13 @@ import os
 import select
 import signal
 import socket
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from pilothouse.apiserver.serving.server import ListenEndpoint, bind
 from pilothouse.apiserver.storage.remote.revisions import SharedRevisions
 from pilothouse.controlplane.errors import StartFailed
 from pilothouse.controlplane.options.completion import CompletedOptions
@@ -26,12 +29,10 @@ from pilothouse.controlplane.signals import (
     second_signal_exit_code,
     second_signal_message,
 )
-from pilothouse.controlplane.workers.board import Board
-from pilothouse.controlplane.workers.children import SIGNALS, Child, ended, fork
-from pilothouse.controlplane.workers.listens import Listens
-from pilothouse.controlplane.workers.membership import Membership
+from pilothouse.controlplane.workers.children import SIGNALS, Child, StatusPipe, ended, fork
+from pilothouse.controlplane.workers.membership import Board, Membership
 from pilothouse.controlplane.workers.processes import run_store, run_worker
-from pilothouse.controlplane.workers.status_pipe import StatusPipe
+from pilothouse.machinery.dataclass import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -218,3 +219,29 @@ class _Wakeups:
             return self._reading.recv(4096)
         except BlockingIOError:
             return b""
+
+
+KERNEL_SHARES_OUT = sys.platform == "linux"
+
+
+@dataclass(frozen=True, slots=True)
+class Listens:
+    port: int
+    listener: socket.socket | None = None
+    """The one socket of all workers; None where each has its own."""
+
+
+@contextmanager
+def listening(endpoint: ListenEndpoint) -> Iterator[Listens]:
+    """Hold the port for the workers, whichever of them are there. Raises OSError where it cannot be had."""
+    taken = bind(endpoint)
+    if not KERNEL_SHARES_OUT:
+        with taken:
+            yield Listens(taken.getsockname()[1], taken)
+        return
+    with socket.socket(taken.family, socket.SOCK_STREAM) as held:
+        address = taken.getsockname()
+        taken.close()
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        held.bind(address)  # without listening: the system would give it connections that nobody takes
+        yield Listens(address[1])

@@ -41,9 +41,9 @@ class WebhookAddress:
 
 def new_webhook_address(host: str, port: int, folder: Path) -> WebhookAddress:
     """Issue a certificate for the host in the folder, signed by a new CA. Port 0 selects a free port."""
+    from pilothouse.controlplane.certificates.ensure import serving_names
     from pilothouse.controlplane.certificates.issue import Profile
     from pilothouse.controlplane.certificates.keep import keep_authority, keep_certificate
-    from pilothouse.controlplane.certificates.names import serving_names
 
     folder.mkdir(parents=True, exist_ok=True)
     ca, certificate, key = folder / "ca.crt", folder / "tls.crt", folder / "tls.key"

@@ -21,6 +21,7 @@ from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
 from pilothouse.apiserver.serving.server import Server
 from pilothouse.apiserver.serving.tls_context import TlsFiles
 from pilothouse.apiserver.serving.tls_options import DEFAULT_CIPHERS, tls_options
+from pilothouse.controlplane.certificates.ensure import ServingNames
 from pilothouse.controlplane.certificates.issue import (
     Authority,
     Profile,
@@ -30,7 +31,6 @@ from pilothouse.controlplane.certificates.issue import (
     new_authority,
     new_key,
 )
-from pilothouse.controlplane.certificates.names import ServingNames
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 
 

@@ -18,10 +18,8 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from pilothouse.controlplane.certificates import issue
-from pilothouse.controlplane.certificates.ensure import ensure_certificates
-from pilothouse.controlplane.certificates.errors import CertificateError
-from pilothouse.controlplane.certificates.kubeconfig import write_kubeconfig
-from pilothouse.controlplane.certificates.paths import CertificatePaths
+from pilothouse.controlplane.certificates.ensure import ensure_certificates, write_kubeconfig
+from pilothouse.controlplane.certificates.paths import CertificateError, CertificatePaths
 
 
 def ensure(data_dir: Path, bind_address: str = "192.0.2.7", hostnames: tuple[str, ...] = ()) -> CertificatePaths:

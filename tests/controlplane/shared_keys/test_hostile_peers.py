@@ -16,11 +16,11 @@ from patience import PATIENCE
 
 from pilothouse.apiserver.storage.interface import Entry
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
-from pilothouse.controlplane.shared_keys.keys import SharedKeys, read_keys
+from pilothouse.controlplane.shared_keys.directory import SharedKeys, read_keys
+from pilothouse.controlplane.shared_keys.record import JoinRefused, JoinToken
 from pilothouse.controlplane.shared_keys.rotation import KINDS, issue, retire, trust
 from pilothouse.controlplane.shared_keys.source import follow, settle
 from pilothouse.controlplane.shared_keys.stored import StoredKeys, kept_token
-from pilothouse.controlplane.shared_keys.token import JoinRefused, JoinToken
 
 KEY = "/registry/pilothouse.dev/sharedkeys/cluster"
 CA = KINDS["ca"]

@@ -10,8 +10,7 @@ import pytest
 from patience import PATIENCE
 
 from pilothouse.controlplane.certificates.ensure import ensure_certificates
-from pilothouse.controlplane.shared_keys.directory import KeyDirectory
-from pilothouse.controlplane.shared_keys.keys import NAMES, read_keys, write_keys
+from pilothouse.controlplane.shared_keys.directory import NAMES, KeyDirectory, read_keys, write_keys
 from pilothouse.controlplane.shared_keys.rotation import KINDS, trust
 
 

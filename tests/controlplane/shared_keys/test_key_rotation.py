@@ -10,7 +10,7 @@ from cryptography import x509
 
 from pilothouse.controlplane.certificates.ensure import ensure_certificates
 from pilothouse.controlplane.certificates.paths import CertificatePaths
-from pilothouse.controlplane.shared_keys.keys import RETIRED, SharedKeys, completed, read_keys, write_keys
+from pilothouse.controlplane.shared_keys.directory import RETIRED, SharedKeys, completed, read_keys, write_keys
 from pilothouse.controlplane.shared_keys.rotation import KINDS, STEPS, RotationError, blocks, next_step
 
 

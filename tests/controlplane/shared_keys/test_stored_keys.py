@@ -13,10 +13,10 @@ from patience import PATIENCE
 
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.controlplane.certificates.ensure import ensure_certificates
-from pilothouse.controlplane.shared_keys.keys import SharedKeys, read_keys, write_keys
+from pilothouse.controlplane.shared_keys.directory import SharedKeys, read_keys, write_keys
+from pilothouse.controlplane.shared_keys.record import JoinRefused, JoinToken
 from pilothouse.controlplane.shared_keys.rotation import KINDS, trust
 from pilothouse.controlplane.shared_keys.stored import StoredKeys, kept_token
-from pilothouse.controlplane.shared_keys.token import JoinRefused, JoinToken
 
 KEY = "/registry/pilothouse.dev/sharedkeys/cluster"
 
