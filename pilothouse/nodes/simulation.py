@@ -1,9 +1,14 @@
-"""The simulation: nodes, pods, and their behaviour."""
+"""The simulation: nodes, pods, and their behaviour.
+
+With own nodes, the simulation also creates the counterpart of a cloud provider's default classes: claims without a
+class get a volume at once; ingresses of class `simulated` get an address.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from typing import Final
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state
@@ -11,26 +16,44 @@ from pilothouse.client.clock import Clock
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.loadbalancer.ingresses import CLASS
 from pilothouse.controllers.resources import PODS
+from pilothouse.controllers.volume.persistentvolume.matching import SIMULATED
 from pilothouse.kinds.conditions import is_true
 from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of, text
 from pilothouse.nodes.behavior import definition as behavior
 from pilothouse.nodes.behavior.behaviors import SIMULATED_BEHAVIORS, Behaviors
-from pilothouse.nodes.classes import install_classes
 from pilothouse.nodes.config import SimulationConfig
 from pilothouse.nodes.fleet.fleet import Fleet
-from pilothouse.nodes.kubelet.endpoint import serve_kubelets
 from pilothouse.nodes.kubelet.host import Host
-from pilothouse.nodes.metrics.reader_role import install_reader_role
+from pilothouse.nodes.kubelet.routes import serve_kubelets
+from pilothouse.nodes.metrics.usage import GROUP_VERSION
 from pilothouse.nodes.pods.pod_events import PodEvent
 from pilothouse.nodes.running.events import NodeEvents
 from pilothouse.nodes.running.pods import Pods
 from pilothouse.nodes.simulated_kubelet import SimulatedKubelet
-from pilothouse.nodes.stages import definition as stage
+from pilothouse.nodes.stages import stage
 from pilothouse.nodes.stages.stage import STAGES
 from pilothouse.nodes.stages.stages import Stages
+
+_STORAGE = {
+    "metadata": {"name": CLASS, "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+    "provisioner": SIMULATED,
+    "reclaimPolicy": "Delete",
+    "volumeBindingMode": "Immediate",
+    "allowVolumeExpansion": True,
+}
+_INGRESS = {"metadata": {"name": CLASS}, "spec": {"controller": SIMULATED}}
+_AGGREGATED: Final = "rbac.authorization.k8s.io/aggregate-to-"
+READER_ROLE: Final[Json] = {
+    "metadata": {
+        "name": "system:aggregated-metrics-reader",
+        "labels": {_AGGREGATED + name: "true" for name in ("admin", "edit", "view")},
+    },
+    "rules": [{"apiGroups": [GROUP_VERSION.group], "resources": ["pods", "nodes"], "verbs": ["get", "list", "watch"]}],
+}
 
 
 async def run(context: ControllerContext, config: SimulationConfig, kubelet: SimulatedKubelet) -> None:
@@ -111,3 +134,19 @@ async def install(definition: Json, client: Client) -> None:
             async for event in watch:
                 if is_true(event.object, "Established"):
                     return
+
+
+async def install_classes(client: Client) -> None:
+    """Create the classes; existing classes stay unchanged."""
+    for version, plural, made in (
+        ("storage.k8s.io/v1", "storageclasses", _STORAGE),
+        ("networking.k8s.io/v1", "ingressclasses", _INGRESS),
+    ):
+        with suppress(AlreadyExists):
+            await client.resource(version, plural).create(made)
+
+
+async def install_reader_role(client: Client) -> None:
+    """Create the role unless it exists."""
+    with suppress(AlreadyExists):
+        await client.resource("rbac.authorization.k8s.io/v1", "clusterroles").create(READER_ROLE)

@@ -8,7 +8,7 @@ from pod_lives import Life, container, pod
 from pilothouse.client import Json
 from pilothouse.nodes.behavior.model import ContainerBehavior
 from pilothouse.nodes.config import SimulationConfig
-from pilothouse.nodes.pods.images import problem_with
+from pilothouse.nodes.pods.one_container import problem_with
 from pilothouse.nodes.pods.world import Obstacle, Refusal
 
 PROBE: Json = {"initialDelaySeconds": 10, "periodSeconds": 10, "failureThreshold": 3, "successThreshold": 1}

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from simulated_container import Box
 
 from pilothouse.nodes.containers.budget import Budget, Cause, Holding, Killed, Limits, Machine
-from pilothouse.nodes.containers.environment import ArgumentsTooLong, expand, expanded_size
+from pilothouse.nodes.containers.container import ArgumentsTooLong, expand, expanded_size
 from pilothouse.nodes.containers.shell import CommandNotFound
 from pilothouse.nodes.containers.words import NotSupported
-from pilothouse.nodes.pods.commands import FOREVER, known_end, shortest_run
+from pilothouse.nodes.pods.ends import FOREVER, known_end, shortest_run
 
 SMALL = Limits(steps=300, held=64 * 1024, written=256 * 1024)
 _ENDS = (Killed, CommandNotFound, NotSupported, ArgumentsTooLong)

@@ -9,8 +9,13 @@ import pytest
 
 from pilothouse.machinery.objects import Json
 from pilothouse.nodes.behavior.behaviors import Behaviors
-from pilothouse.nodes.behavior.model import ContainerBehavior, ExecAnswer, NodeBehavior
-from pilothouse.nodes.behavior.reading import InvalidBehavior, container_behavior
+from pilothouse.nodes.behavior.model import (
+    ContainerBehavior,
+    ExecAnswer,
+    InvalidBehavior,
+    NodeBehavior,
+    container_behavior,
+)
 from pilothouse.nodes.metrics.usage import pod_usage
 
 

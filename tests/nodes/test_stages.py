@@ -10,8 +10,8 @@ from awaiting import until, until_all, until_gone
 from whole_server import whole_server
 
 from pilothouse.client import Json
-from pilothouse.nodes.stages.errors import InvalidStage
 from pilothouse.nodes.stages.functions import functions
+from pilothouse.nodes.stages.pipeline import InvalidStage
 from pilothouse.nodes.stages.queries import compile_query
 from pilothouse.nodes.stages.stage import choose, read_stage
 from pilothouse.nodes.stages.template import compile_template

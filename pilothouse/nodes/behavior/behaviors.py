@@ -15,15 +15,19 @@ from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of, namespace_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.labels import Selector, from_label_selector
-from pilothouse.nodes.behavior.model import HEALTHY, NOTHING_SPECIAL, ContainerBehavior, NodeBehavior, over
-from pilothouse.nodes.behavior.reading import (
+from pilothouse.nodes.behavior.model import (
+    HEALTHY,
+    NOTHING_SPECIAL,
+    ContainerBehavior,
     InvalidBehavior,
+    NodeBehavior,
     annotated_container,
     annotated_names,
     annotated_node,
     container_behavior,
     is_annotated,
     node_behavior,
+    over,
 )
 
 logger = logging.getLogger(__name__)

@@ -1,17 +1,28 @@
-"""A container from the view of its processes: files, environment, names."""
+"""A container from the view of its processes: files, environment, names.
+
+References such as $(NAME) are expanded as the kubelet does. Linux' limits apply to variables and arguments: 128 KiB per
+string, 2 MiB in total.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from typing import Final
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, part, uid_of
+from pilothouse.machinery.objects import Json, name_of, part, uid_of
 from pilothouse.nodes.containers.budget import Budget
-from pilothouse.nodes.containers.environment import environment_of, hostname_of
 from pilothouse.nodes.containers.files import Files, Space
-from pilothouse.nodes.containers.given import Objects
-from pilothouse.nodes.containers.volumes import mount_volumes
+from pilothouse.nodes.containers.volumes import Objects, field_text, in_config_map, in_secret, mount_volumes
+
+_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_LONGEST: Final = 128 * 1024
+_MOST: Final = 2 << 20
+_POINTER: Final = 9
+"""Overhead of each string in bytes."""
+_REFERENCE: Final = re.compile(r"\$(?:\$|\(([^()$]{0,1024})\))")
 
 
 @dataclass(slots=True)
@@ -76,3 +87,92 @@ async def _container(pod: Json, spec: Json, objects: Objects, files: Files, budg
     await mount_volumes(files, pod, spec, objects, budget)
     environment = await environment_of(pod, spec, objects, budget)
     return Container(hostname_of(pod), environment, files, spec.get("workingDir") or "/")
+
+
+class ArgumentsTooLong(Exception):
+    """The strings exceed the kernel's limit for a new program."""
+
+    def __init__(self) -> None:
+        super().__init__("argument list too long")
+
+
+class ArgumentSizes:
+    """Sums the strings of a program start."""
+
+    def __init__(self) -> None:
+        self._total = 0
+
+    def add(self, size: int) -> None:
+        """Add a string of this size. Raises ArgumentsTooLong."""
+        self._total += size + _POINTER
+        if size >= _LONGEST or self._total > _MOST:
+            raise ArgumentsTooLong
+
+
+def check_arguments(words: Iterable[str]) -> None:
+    """Check the words against the limits. Raises ArgumentsTooLong."""
+    sizes = ArgumentSizes()
+    for word in words:
+        sizes.add(len(word))
+
+
+def hostname_of(pod: Json) -> str:
+    return part(pod, "spec").get("hostname") or name_of(pod)[:63].rstrip("-.")
+
+
+def first_variables(pod: Json) -> dict[str, str]:
+    """Return the variables common to all containers."""
+    return {"PATH": _PATH, "HOSTNAME": hostname_of(pod), "HOME": "/root"}
+
+
+async def environment_of(pod: Json, spec: Json, objects: Objects, budget: Budget) -> dict[str, str]:
+    """Return the variables of the container. Raises ArgumentsTooLong or Killed."""
+    found, sizes = first_variables(pod), ArgumentSizes()
+    for source in spec.get("envFrom") or ():
+        config_map, secret = source.get("configMapRef") or {}, source.get("secretRef") or {}
+        prefix = source.get("prefix") or ""
+        for given in (in_config_map(objects, config_map.get("name")), in_secret(objects, secret.get("name"))):
+            for key, data in given.items():
+                await budget.spend(data=len(data), steps=0)
+                sizes.add(len(prefix) + len(key) + len(data))
+                found[prefix + key] = data.decode("utf-8", "replace")
+    for variable in spec.get("env") or ():
+        value = await _value(pod, variable, objects, budget)
+        await budget.spend(data=len(value or ""), steps=0)
+        if value is not None:
+            found[variable["name"]] = expanded = expand(value, found)
+            sizes.add(len(variable["name"]) + len(expanded))
+    return found
+
+
+async def _value(pod: Json, variable: Json, objects: Objects, budget: Budget) -> str | None:
+    """Return the unexpanded value of a variable; None if its source is missing."""
+    if "valueFrom" not in variable:
+        return variable.get("value") or ""
+    source = variable["valueFrom"]
+    if field := part(source, "fieldRef").get("fieldPath"):
+        return await field_text(pod, field, budget)
+    config_map, secret = source.get("configMapKeyRef") or {}, source.get("secretKeyRef") or {}
+    contents = in_config_map(objects, config_map.get("name")) if config_map else in_secret(objects, secret.get("name"))
+    found = contents.get((config_map or secret).get("key") or "")
+    return None if found is None else found.decode("utf-8", "replace")
+
+
+def expand(text: str, known: Mapping[str, str]) -> str:
+    """Replace $(NAME) by the value of a known variable, and $$ by $. Raises ArgumentsTooLong."""
+    if "$" not in text:
+        return text
+    expanded_size(text, lambda name: len(known[name]) if name in known else None)
+    return _REFERENCE.sub(lambda found: "$" if found[1] is None else known.get(found[1], found[0]), text)
+
+
+def expanded_size(text: str, size_of: Callable[[str], int | None]) -> int:
+    """Return the length of the expanded text. Raises ArgumentsTooLong."""
+    size = len(text)
+    if size < _LONGEST:
+        for found in _REFERENCE.finditer(text):
+            value = 1 if found[1] is None else size_of(found[1])
+            size += 0 if value is None else value - len(found[0])
+    if size >= _LONGEST:
+        raise ArgumentsTooLong
+    return size

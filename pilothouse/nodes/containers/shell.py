@@ -8,7 +8,7 @@ from typing import Final
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.nodes.containers.budget import Holding, memory_of
-from pilothouse.nodes.containers.environment import ArgumentsTooLong, check_arguments
+from pilothouse.nodes.containers.container import ArgumentsTooLong, check_arguments
 from pilothouse.nodes.containers.files import FileProblem
 from pilothouse.nodes.containers.process import Given, Input, Kept, Lines, Output, Process
 from pilothouse.nodes.containers.programs import PROGRAMS

@@ -1,20 +1,112 @@
-"""Volume files of a container: ConfigMaps, Secrets, the downward API, and emptyDir."""
+"""Contents of a container's volumes and variables: ConfigMaps, Secrets, the downward API, and emptyDir."""
 
 from __future__ import annotations
 
 import posixpath
+from base64 import b64decode
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field
-from typing import Final
+from typing import Final, TypeAlias
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, annotations_of, items, labels_of, name_of, namespace_of, uid_of
 from pilothouse.nodes.containers.budget import Budget, Holding
 from pilothouse.nodes.containers.files import FileProblem, Files
-from pilothouse.nodes.containers.given import Contents, Objects, in_config_map, in_secret
-from pilothouse.nodes.containers.pod_fields import field_text
 
+CONFIG_MAP, SECRET = "configmaps", "secrets"
+
+Contents: TypeAlias = Mapping[str, bytes]
+Objects: TypeAlias = Mapping[tuple[str, str], Contents]
+"""(resource, name) → contents; missing objects are empty."""
+ReadObject: TypeAlias = Callable[[str, str], Awaitable[Json]]
+"""Returns the object by resource and name, from the pod's namespace; empty if missing."""
+
+_NOTHING: Final[Contents] = {}
+
+_MOST_SORTED: Final = 10_000
+"""Above this number, labels are listed in stored order, not sorted."""
 _TOKEN: Final = b"a simulated token"
+
+
+async def objects_for(pod: Json, spec: Json, read: ReadObject, budget: Budget) -> Objects:
+    """Return the contents of all objects that the container references. Raises Killed."""
+    found: dict[tuple[str, str], Contents] = {}
+    for references in (_of_variables(spec), _of_volumes(pod)):
+        for resource, name in references:
+            await budget.spend()
+            if (resource, name) not in found:
+                contents = contents_of(await budget.outside(read(resource, name)))
+                size = sum(map(len, contents)) + sum(map(len, contents.values()))
+                await budget.spend(data=size)
+                budget.hold(size)
+                found[resource, name] = contents
+    return found
+
+
+def contents_of(obj: Json) -> Contents:
+    """Return key → bytes of a ConfigMap or Secret."""
+    if obj.get("kind") == "Secret":
+        return {key: b64decode(value) for key, value in (obj.get("data") or {}).items()}
+    plain = {key: str(value).encode() for key, value in (obj.get("data") or {}).items()}
+    return plain | {key: b64decode(value) for key, value in (obj.get("binaryData") or {}).items()}
+
+
+def _of_variables(spec: Json) -> Iterator[tuple[str, str]]:
+    for each in spec.get("env") or ():
+        yield from _references(each.get("valueFrom") or {}, "configMapKeyRef", "secretKeyRef")
+    for each in spec.get("envFrom") or ():
+        yield from _references(each, "configMapRef", "secretRef")
+
+
+def _of_volumes(pod: Json) -> Iterator[tuple[str, str]]:
+    for volume in items(pod, "spec", "volumes"):
+        yield from _references(volume, "configMap", "secret", name="secretName")
+        for source in items(volume, "projected", "sources"):
+            yield from _references(source, "configMap", "secret")
+
+
+def _references(of: Json, config_map: str, secret: str, *, name: str = "name") -> Iterator[tuple[str, str]]:
+    if named := (of.get(config_map) or {}).get("name"):
+        yield CONFIG_MAP, named
+    if named := (of.get(secret) or {}).get(name):
+        yield SECRET, named
+
+
+def in_config_map(objects: Objects, name: str | None) -> Contents:
+    return objects.get((CONFIG_MAP, name or ""), _NOTHING)
+
+
+def in_secret(objects: Objects, name: str | None) -> Contents:
+    return objects.get((SECRET, name or ""), _NOTHING)
+
+
+async def field_text(pod: Json, path: str, budget: Budget) -> str:
+    """Return the text of the field; empty for unknown fields. Raises Killed."""
+    status, spec = pod.get("status") or {}, pod.get("spec") or {}
+    simple = {
+        "metadata.name": name_of(pod),
+        "metadata.namespace": namespace_of(pod),
+        "metadata.uid": uid_of(pod),
+        "spec.nodeName": spec.get("nodeName"),
+        "spec.serviceAccountName": spec.get("serviceAccountName"),
+        "status.hostIP": status.get("hostIP"),
+        "status.podIP": status.get("podIP"),
+    }
+    if path in simple:
+        return str(simple[path] or "")
+    for prefix, values in (("metadata.labels", labels_of(pod)), ("metadata.annotations", annotations_of(pod))):
+        if path == prefix:
+            pairs: Iterable[tuple[str, str]] = values.items()
+            lines = []
+            for name, value in sorted(pairs) if len(values) <= _MOST_SORTED else pairs:
+                await budget.spend(data=len(value))
+                quoted = value.replace("\\", "\\\\").replace('"', '\\"')
+                lines.append(f'{name}="{quoted}"')
+            return "\n".join(lines)
+        if path.startswith(f"{prefix}['") and path.endswith("']"):
+            return str(values.get(path[len(prefix) + 2 : -2]) or "")
+    return ""
 
 
 async def mount_volumes(files: Files, pod: Json, spec: Json, objects: Objects, budget: Budget) -> None:

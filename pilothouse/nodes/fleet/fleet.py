@@ -21,11 +21,9 @@ from pilothouse.machinery.objects import Json, labels_of, name_of, resource_vers
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.config import SimulationConfig
-from pilothouse.nodes.fleet.addresses import NoMoreAddresses
+from pilothouse.nodes.fleet.addresses import NodeAddresses, NoMoreAddresses
 from pilothouse.nodes.fleet.leases import Leases
-from pilothouse.nodes.fleet.node_addresses import NodeAddresses
-from pilothouse.nodes.fleet.node_events import node_condition_events
-from pilothouse.nodes.fleet.node_object import is_simulated, node_name
+from pilothouse.nodes.fleet.node_object import is_simulated, node_condition_events, node_name
 from pilothouse.nodes.fleet.upkeep import Upkeep
 from pilothouse.nodes.running.events import NodeEvents
 from pilothouse.nodes.stages.stages import Stages

@@ -1,20 +1,43 @@
-"""Node objects: creation and status."""
+"""Node objects: creation, status, and events of their conditions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
 
-from pilothouse.client.events.event import timestamp
+from pilothouse.client.events.event import NORMAL, timestamp
 from pilothouse.kinds.conditions import Condition
 from pilothouse.machinery.objects import Json, annotations_of, items, labels_of, name_of, part
 from pilothouse.machinery.release import GIT_VERSION
-from pilothouse.nodes.behavior.model import NodeBehavior
-from pilothouse.nodes.behavior.reading import PREFIX, SIMULATED
+from pilothouse.nodes.behavior.model import PREFIX, SIMULATED, NodeBehavior
 from pilothouse.nodes.config import SimulationConfig
+from pilothouse.nodes.pods.pod_events import PodEvent
 
 NOT_READY_TAINT = "node.kubernetes.io/not-ready"
 _RESOURCES = ("cpu", "memory", "pods", "ephemeral-storage")
+
+_MEMORY = (
+    ("KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
+    ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+)
+_DISK = (
+    ("KubeletHasDiskPressure", "kubelet has disk pressure"),
+    ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+)
+_PIDS = (
+    ("KubeletHasInsufficientPID", "kubelet has insufficient PID available"),
+    ("KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+)
+_NETWORK = (
+    ("NoRouteCreated", "simulated: the network is not set up"),
+    ("RouteCreated", "simulated: the network is set up"),
+)
+_READY = (
+    ("KubeletReady", "kubelet is posting ready status"),
+    ("KubeletNotReady", "simulated: the node is not ready"),
+)
+"""(reason, message) of a condition: healthy, unhealthy."""
+_OF_KUBELETS = "Kubelet"
 
 
 def node_name(number: int) -> str:
@@ -124,29 +147,6 @@ def wanted_conditions(behavior: NodeBehavior) -> Iterator[Condition]:
         yield Condition(kind, "True", *if_so) if holds else Condition(kind, "False", *if_not)
 
 
-_MEMORY = (
-    ("KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
-    ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-)
-_DISK = (
-    ("KubeletHasDiskPressure", "kubelet has disk pressure"),
-    ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-)
-_PIDS = (
-    ("KubeletHasInsufficientPID", "kubelet has insufficient PID available"),
-    ("KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-)
-_NETWORK = (
-    ("NoRouteCreated", "simulated: the network is not set up"),
-    ("RouteCreated", "simulated: the network is set up"),
-)
-_READY = (
-    ("KubeletReady", "kubelet is posting ready status"),
-    ("KubeletNotReady", "simulated: the node is not ready"),
-)
-"""(reason, message) of a condition: healthy, unhealthy."""
-
-
 def _node_info(node: Json) -> Json:
     identity = sha256(name_of(node).encode()).hexdigest()
     return {
@@ -161,3 +161,13 @@ def _node_info(node: Json) -> Json:
         "operatingSystem": "linux",
         "architecture": "amd64",
     }
+
+
+def node_condition_events(before: Json, after: Json) -> Iterator[PodEvent]:
+    """Yield an event for each changed kubelet condition; initial conditions yield none."""
+    said = {each["type"]: each["status"] for each in items(before, "status", "conditions")}
+    for condition in items(after, "status", "conditions"):
+        reason = condition.get("reason") or ""
+        if said.get(condition["type"], condition["status"]) != condition["status"] and reason.startswith(_OF_KUBELETS):
+            shown = f"Node{reason.removeprefix(_OF_KUBELETS)}"
+            yield PodEvent(NORMAL, shown, f"Node {name_of(after)} status is now: {shown}")

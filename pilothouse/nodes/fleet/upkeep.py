@@ -8,7 +8,7 @@ from pilothouse.controllers.resources import NODES
 from pilothouse.machinery.objects import Json, items, name_of
 from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.config import SimulationConfig
-from pilothouse.nodes.fleet.node_addresses import NodeAddresses
+from pilothouse.nodes.fleet.addresses import NodeAddresses
 from pilothouse.nodes.fleet.node_object import NOT_READY_TAINT, cidr_of, labels_to_add, new_node, node_status
 
 

@@ -13,17 +13,14 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.server_errors import InternalError
 from pilothouse.nodes.containers.budget import KILLED, Budget, Cause, Killed, Limits
-from pilothouse.nodes.containers.container import Container
-from pilothouse.nodes.containers.environment import ArgumentsTooLong
+from pilothouse.nodes.containers.container import ArgumentsTooLong, Container
 from pilothouse.nodes.containers.process import MeteredInput, MeteredOutput, NoInput, Process
 from pilothouse.nodes.containers.shell import SHELLS, CommandNotFound, run_command
 from pilothouse.nodes.containers.words import NotSupported
 from pilothouse.nodes.kubelet.host import Host, running_spec
-from pilothouse.nodes.kubelet.log_options import LogOptions
-from pilothouse.nodes.kubelet.logs import log_of
-from pilothouse.nodes.kubelet.session import Session, wanted_streams
+from pilothouse.nodes.kubelet.logs import LogOptions, log_of
+from pilothouse.nodes.kubelet.session import Interrupted, Session, Terminal, wanted_streams
 from pilothouse.nodes.kubelet.spdy_sessions import spdy_session
-from pilothouse.nodes.kubelet.terminal import Interrupted, Terminal
 from pilothouse.nodes.kubelet.websocket_sessions import websocket_session
 
 _PROMPT: Final = "/ # "

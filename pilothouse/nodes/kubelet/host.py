@@ -1,26 +1,32 @@
-"""State of the simulated kubelets: pods, and behaviour of their containers."""
+"""State of the simulated kubelets: pods from an informer, and behaviour of their containers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.indexer import NAMESPACE_INDEX
+from pilothouse.client.cache.keys import last_known_state
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.rest.client import Client
+from pilothouse.kinds.pods import node_name
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
 from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.behavior.model import ContainerBehavior
 from pilothouse.nodes.containers.budget import Budget, Machine
 from pilothouse.nodes.containers.container import Containers, spec_of
-from pilothouse.nodes.containers.given import Objects, objects_for
+from pilothouse.nodes.containers.volumes import Objects, objects_for
 from pilothouse.nodes.fleet.fleet import Fleet
-from pilothouse.nodes.kubelet.pods import KnownPods
 from pilothouse.nodes.pods.world import Exceeded
 
 ContainerEnded: TypeAlias = Callable[[Json, str, Exceeded], None]
 """Called with pod, container name and exceeded budget."""
+
+_NODE_INDEX: Final = "node of the kubelet"
 
 
 class Host:
@@ -80,3 +86,52 @@ def running_spec(pod: Json, name: str) -> Json | None:
     """Return the spec of a running container, else None."""
     state = container_status(pod, name).get("state") or {}
     return spec_of(pod, name) if "running" in state else None
+
+
+class KnownPods:
+    """Pod lookup from an informer, by name, node and namespace."""
+
+    def __init__(self, informer: SharedIndexInformer, gone: Callable[[str], None]) -> None:
+        """`gone` is called with the UID of each deleted pod."""
+        self._indexer = informer.indexer
+        self._gone = gone
+        self._waiting: dict[str, set[asyncio.Future[None]]] = {}
+        informer.add_indexers({_NODE_INDEX: lambda pod: (node_name(pod),)})
+        informer.add_event_handler(ResourceEventHandlerFuncs(update=self._updated, delete=self._deleted))
+
+    def get(self, namespace: str, name: str) -> Json | None:
+        return self._indexer.get_by_key(f"{namespace}/{name}")
+
+    def on_node(self, node: str) -> Iterable[Json]:
+        return self._indexer.by_index(_NODE_INDEX, node)
+
+    def all_in(self, namespace: str) -> Iterable[Json]:
+        """Return the pods of a namespace; all pods for ""."""
+        return self._indexer.by_index(NAMESPACE_INDEX, namespace) if namespace else self._indexer.list()
+
+    async def changed(self, namespace: str, name: str) -> None:
+        """Wait for a change or the deletion of the pod."""
+        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiting = self._waiting.setdefault(f"{namespace}/{name}", set())
+        waiting.add(told)
+        try:
+            await told
+        finally:
+            waiting.discard(told)
+            if not waiting and self._waiting.get(f"{namespace}/{name}") is waiting:
+                del self._waiting[f"{namespace}/{name}"]
+
+    def _updated(self, old: Json, new: Json) -> None:
+        if uid_of(old) != uid_of(new):
+            self._gone(uid_of(old))
+        self._changed(new)
+
+    def _changed(self, pod: Json) -> None:
+        for told in self._waiting.get(f"{namespace_of(pod)}/{name_of(pod)}", ()):
+            if not told.done():
+                told.set_result(None)
+
+    def _deleted(self, deleted: Deleted) -> None:
+        if (pod := last_known_state(deleted)) is not None:
+            self._gone(uid_of(pod))
+            self._changed(pod)

@@ -12,7 +12,7 @@ from typing import Final
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.nodes.containers.budget import Cause, Killed, Limits
-from pilothouse.nodes.containers.environment import ArgumentsTooLong, expand
+from pilothouse.nodes.containers.container import ArgumentsTooLong, expand
 from pilothouse.nodes.containers.process import MeteredOutput, NoInput, Process
 from pilothouse.nodes.containers.shell import CommandNotFound, run_command
 from pilothouse.nodes.containers.words import NotSupported

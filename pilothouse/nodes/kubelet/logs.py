@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.machinery.objects import Json, name_of, part
+from pilothouse.machinery import server_time
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, name_of, namespace_of, part, uid_of
+from pilothouse.machinery.times import parse_time
 from pilothouse.nodes.containers.container import spec_of
 from pilothouse.nodes.kubelet.host import Host, container_status
-from pilothouse.nodes.kubelet.log_options import LogOptions
-from pilothouse.nodes.kubelet.log_reading import LogReading, Run, seconds_of
-from pilothouse.nodes.kubelet.log_text import log_lines
+from pilothouse.nodes.kubelet.log_text import LogLine, log_lines, told_lines
 
 _TEXT: Final = [(b"content-type", b"text/plain")]
 _WAITING: Final = {
@@ -20,6 +24,11 @@ _WAITING: Final = {
     "RunContainerError": "no logs yet",
 }
 """Waiting reason → message."""
+
+ALL: Final = "All"
+_SECOND: Final = 1.0
+"""Statuses have whole seconds: an ended container may have written until the next second."""
+_BATCH: Final = 500
 
 
 async def container_log(host: Host, request: Request, namespace: str, name: str, container: str) -> Response:
@@ -61,3 +70,161 @@ def _run_of(pod: Json, container: str, options: LogOptions) -> Run | str:
     reason = part(state, "waiting").get("reason") or "ContainerCreating"
     why = _WAITING.get(reason, reason)
     return f'container "{container}" in pod "{name_of(pod)}" is waiting to start: {why}'
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    follow: bool = False
+    previous: bool = False
+    timestamps: bool = False
+    since: float | None = None
+    """Seconds since the epoch."""
+    tail: int | None = None
+    limit: int | None = None
+    stream: str = ALL
+
+    @classmethod
+    def of(cls, request: Request) -> LogOptions:
+        """Parse the query. Raises ValueError."""
+        return cls(
+            follow=request.param("follow") in ("true", "1"),
+            previous=request.param("previous") in ("true", "1"),
+            timestamps=request.param("timestamps") in ("true", "1"),
+            since=_since(request),
+            tail=_number(request.param("tailLines")),
+            limit=_number(request.param("limitBytes")),
+            stream=request.param("stream") or ALL,
+        )
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text else None
+
+
+def _since(request: Request) -> float | None:
+    if seconds := _number(request.param("sinceSeconds")):
+        return server_time.wall() - seconds
+    moment = parse_time(request.param("sinceTime")) if request.param("sinceTime") else None
+    return None if moment is None else moment.timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a container: start, and end if ended."""
+
+    began: float
+    ended: float | None
+
+
+def seconds_of(text: str | None) -> float | None:
+    moment = parse_time(text) if text else None
+    return None if moment is None else moment.timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class LogReading:
+    host: Host
+    pod: Json
+    container: str
+    options: LogOptions
+    run: Run
+    lines: Sequence[LogLine]
+
+    async def read(self) -> AsyncIterator[bytes]:
+        left = self.options.limit
+        async for piece in self._pieces():
+            if left is not None:
+                piece, left = piece[:left], left - len(piece)
+            yield piece
+            if left is not None and left <= 0:
+                return
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        now = server_time.wall() if self.run.ended is None else self.run.ended + _SECOND
+        written = [line for line in self.lines if self.run.began + line.after <= now]
+        chosen = [*filter(self._is_wanted, written)]
+        if self.options.tail is not None:
+            chosen = chosen[max(0, len(chosen) - self.options.tail) :]
+        for begin in range(0, len(chosen), _BATCH):
+            async with self.host.machine.turn():
+                piece = b"".join(map(self._shown, chosen[begin : begin + _BATCH]))
+            yield piece
+        if self.options.follow and self.run.ended is None:
+            async for line in self._further(len(written)):
+                yield line
+
+    async def _further(self, place: int) -> AsyncIterator[bytes]:
+        """Yield new lines until the container ends."""
+        lines, known = self.lines, None
+        while True:
+            for line in lines[place:]:
+                if not await self._is_reached(line):
+                    return
+                if self._is_wanted(line):
+                    yield self._shown(line)
+            place = len(lines)
+            if not await self._changes(3600.0):
+                return
+            if (told := self._told()) is not None and told != known:
+                known = told
+                async with self.host.machine.turn():
+                    lines = self._with_new(lines, told_lines(told))
+
+    async def _is_reached(self, line: LogLine) -> bool:
+        """Wait for the time of the line, and return whether the container runs until then."""
+        moment = self.run.began + line.after
+        while (left := moment - server_time.wall()) > 0:
+            if not await self._changes(left):
+                return moment <= self._end() + _SECOND
+        return True
+
+    async def _changes(self, within: float) -> bool:
+        """Wait for a change of the pod or the timeout, and return whether the container still runs."""
+        if self._runs():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(within):
+                    await self.host.pods.changed(namespace_of(self.pod), name_of(self.pod))
+        return self._runs()
+
+    def _told(self) -> str | None:
+        """Return the log text of the current behaviour, or None."""
+        pod = self._pod()
+        return None if pod is None else self.host.behavior(pod, self.container).logs
+
+    def _with_new(self, lines: Sequence[LogLine], texts: list[bytes]) -> Sequence[LogLine]:
+        """Return the lines, extended by texts that continue them."""
+        known = [line.text for line in lines]
+        if len(texts) <= len(known) or texts[: len(known)] != known:
+            return lines
+        after = server_time.wall() - self.run.began
+        return [*lines, *(LogLine(after, text) for text in texts[len(known) :])]
+
+    def _pod(self) -> Json | None:
+        pod = self.host.pods.get(namespace_of(self.pod), name_of(self.pod))
+        return pod if pod is not None and uid_of(pod) == uid_of(self.pod) else None
+
+    def _runs(self) -> bool:
+        status = container_status(self._pod() or {}, self.container)
+        running = part(status, "state", "running")
+        return seconds_of(running.get("startedAt")) == self.run.began
+
+    def _end(self) -> float:
+        """Return the end of the run; 0 if unknown."""
+        status = container_status(self._pod() or {}, self.container)
+        for state in (status.get("state") or {}, status.get("lastState") or {}):
+            ended = state.get("terminated") or {}
+            if seconds_of(ended.get("startedAt")) == self.run.began:
+                return seconds_of(ended.get("finishedAt")) or 0.0
+        return 0.0
+
+    def _is_wanted(self, line: LogLine) -> bool:
+        since = self.options.since
+        is_new = since is None or self.run.began + line.after >= since
+        return is_new and self.options.stream in (ALL, line.stream)
+
+    def _shown(self, line: LogLine) -> bytes:
+        if not self.options.timestamps:
+            return line.text + b"\n"
+        seconds = self.run.began + line.after
+        whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+        return f"{(f'{whole}.{int(seconds % 1 * 1e9):09d}Z')} ".encode() + line.text + b"\n"

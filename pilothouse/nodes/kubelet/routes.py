@@ -1,26 +1,47 @@
-"""Routes of the simulated kubelets."""
+"""The server of the simulated kubelets and its routes: loopback only, for the API server's client certificate only."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import PurePosixPath
 from typing import Final
 
 import orjson
 
 from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.apiserver.serving.client_certificate import client_certificate
+from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
+from pilothouse.apiserver.serving.server import Server
+from pilothouse.apiserver.serving.tls_context import TlsFiles
 from pilothouse.nodes.kubelet.commands import exec_or_attach, run_once
 from pilothouse.nodes.kubelet.host import Host
 from pilothouse.nodes.kubelet.logs import container_log
 from pilothouse.nodes.kubelet.pod_page import pod_page
 from pilothouse.nodes.kubelet.port_forward import port_forward
-from pilothouse.nodes.kubelet.resource_metrics import resource_metrics
-from pilothouse.nodes.metrics.collecting import measure_nodes, measure_pod, measure_pods
-from pilothouse.nodes.simulated_kubelet import CLIENT_NAME
+from pilothouse.nodes.metrics.collecting import measure_nodes, measure_pod, measure_pods, resource_metrics
+from pilothouse.nodes.simulated_kubelet import CLIENT_NAME, HOST, SimulatedKubelet
 
 _JSON: Final = [(b"content-type", b"application/json")]
 _TEXT: Final = [(b"content-type", b"text/plain; charset=utf-8")]
 _NODES: Final = "nodes"
+
+
+async def serve_kubelets(host: Host, files: SimulatedKubelet) -> None:
+    """Serve until cancelled, on a free port that is published in the files.
+
+    Raises OSError or ValueError if the certificates are unusable.
+    """
+    tls = TlsFiles(KeyPair(files.serving_cert, files.serving_key), client_cas=(files.ca_cert,))
+    serving = await asyncio.to_thread(SecureServing, SecureServingInfo(tls, HOST, 0, disable_http2_serving=True))
+    server = Server(KubeletRoutes(host), [serving.endpoint])
+    await server.start()
+    files.publish(server.port)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        files.withdraw()
+        await server.abort()
 
 
 class KubeletRoutes:

@@ -8,7 +8,7 @@ from typing import Final
 from pilothouse.apiserver.openapi.definitions import META, PACKAGED, V2_REFERENCE, V3_REFERENCE, Definition
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
-from pilothouse.nodes.metrics.objects import NODE_METRICS, POD_METRICS
+from pilothouse.nodes.metrics.usage import NODE_METRICS, POD_METRICS
 
 PREFIX: Final = "io.k8s.metrics.v1beta1"
 _QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"

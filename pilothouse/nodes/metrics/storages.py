@@ -26,7 +26,7 @@ from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json, drop_resource_version, name_of, namespace_of
 from pilothouse.machinery.quantity import Quantity, parse_quantity
 from pilothouse.machinery.server_errors import ServiceUnavailable
-from pilothouse.nodes.metrics.objects import GROUP_VERSION, NODE_METRICS, POD_METRICS
+from pilothouse.nodes.metrics.usage import GROUP_VERSION, NODE_METRICS, POD_METRICS
 from pilothouse.nodes.simulated_kubelet import HOST, SERVER_NAME, SimulatedKubelet
 
 _MAX_ANSWER: Final = 64 * 1024 * 1024

@@ -1,4 +1,4 @@
-"""Container usage: from the behaviour, or a share of the requests."""
+"""Container usage, from the behaviour or as a share of the requests, and its NodeMetrics and PodMetrics objects."""
 
 from __future__ import annotations
 
@@ -7,18 +7,59 @@ from decimal import Decimal
 from typing import Final, TypeAlias
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, part
-from pilothouse.machinery.quantity import parse_quantity
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of, part
+from pilothouse.machinery.quantity import Quantity, parse_quantity
+from pilothouse.machinery.quantity_notation import Format
 from pilothouse.machinery.times import parse_time
 from pilothouse.nodes.behavior.model import ContainerBehavior
 
-BehaviorOf: TypeAlias = Callable[[Json, str], ContainerBehavior]
+GROUP_VERSION: Final = GroupVersion("metrics.k8s.io", "v1beta1")
+NODE_METRICS: Final = GroupVersionKind(GROUP_VERSION.group, GROUP_VERSION.version, "NodeMetrics")
+POD_METRICS: Final = GroupVersionKind(GROUP_VERSION.group, GROUP_VERSION.version, "PodMetrics")
+_WINDOW: Final = "15s"
+_NANO: Final = Decimal(1_000_000_000)
 
+BehaviorOf: TypeAlias = Callable[[Json, str], ContainerBehavior]
 _SHARE: Final = "50%"
 _GREATEST_SHARE: Final = 1_000_000
 _GREATEST_POWER, _MOST_BITS = 18, 64
 _CPU_WITHOUT_REQUEST, _MEMORY_WITHOUT_REQUEST = Decimal("0.001"), Decimal(8 * 1024 * 1024)
 _NODE_OVERHEAD_CPU, _NODE_OVERHEAD_MEMORY = Decimal("0.05"), Decimal(512 * 1024 * 1024)
+
+
+def node_metrics(node: Json, usage: Usage, now: str) -> Json:
+    return {**_head(NODE_METRICS, node, now), "usage": _written(usage)}
+
+
+def pod_metrics(pod: Json, behavior: BehaviorOf, now: str) -> Json | None:
+    """Return the metrics of the pod; None without running containers."""
+    used = pod_usage(pod, behavior)
+    if not used:
+        return None
+    containers = [{"name": name, "usage": _written(usage)} for name, usage in used.items()]
+    return {**_head(POD_METRICS, pod, now), "containers": containers}
+
+
+def _head(kind: GroupVersionKind, of: Json, now: str) -> Json:
+    metadata: Json = {"name": name_of(of)}
+    if namespace_of(of):
+        metadata["namespace"] = namespace_of(of)
+    metadata["creationTimestamp"] = now
+    if labels_of(of):
+        metadata["labels"] = labels_of(of)
+    return {
+        "kind": kind.kind,
+        "apiVersion": kind.api_version,
+        "metadata": metadata,
+        "timestamp": now,
+        "window": _WINDOW,
+    }
+
+
+def _written(usage: Usage) -> Json:
+    cpu = Quantity(int(usage.cpu * _NANO), -9)
+    return {"cpu": str(cpu), "memory": str(Quantity(int(usage.memory), 0, Format.BINARY_SI))}
 
 
 @dataclass(frozen=True, slots=True)

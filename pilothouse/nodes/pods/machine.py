@@ -9,21 +9,31 @@ from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, part
 from pilothouse.nodes.pods import pod_events, resize
-from pilothouse.nodes.pods.containers import EPHEMERAL, INIT, MAIN, SIDECAR, Container, containers_of
 from pilothouse.nodes.pods.ends import KILLED, SIGTERM, is_finite, reason_of
 from pilothouse.nodes.pods.one_container import Moment, restarted_for_resize, step, terminated
-from pilothouse.nodes.pods.phase import ENDED, FAILED, has_ended, has_failed, is_initialized, phase_of
 from pilothouse.nodes.pods.pod_events import PodEvent
 from pilothouse.nodes.pods.state import (
     CONTAINER_CREATING,
+    ENDED,
+    EPHEMERAL,
+    FAILED,
+    INIT,
+    MAIN,
     POD_INITIALIZING,
     RUNNING,
+    SIDECAR,
     TERMINATED,
     WAITING,
+    Container,
     ContainerState,
     Kill,
     PodState,
     Termination,
+    containers_of,
+    has_ended,
+    has_failed,
+    is_initialized,
+    phase_of,
 )
 from pilothouse.nodes.pods.world import World
 

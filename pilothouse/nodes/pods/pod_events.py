@@ -8,8 +8,8 @@ from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
 from pilothouse.nodes.behavior.model import LIVENESS, STARTUP
-from pilothouse.nodes.pods.containers import Container
 from pilothouse.nodes.pods.ends import crash_back_off_seconds
+from pilothouse.nodes.pods.state import Container
 
 
 @dataclass(frozen=True, slots=True)

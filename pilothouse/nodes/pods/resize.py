@@ -9,10 +9,10 @@ import orjson
 from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.quantity import Quantity, parse_quantity
-from pilothouse.nodes.pods.containers import MAIN, SIDECAR, Container, containers_of
 from pilothouse.nodes.pods.pod_events import PodEvent
+from pilothouse.nodes.pods.state import MAIN, SIDECAR, Container, containers_of
 
-PENDING = "PodResizePending"
+RESIZE_PENDING = "PodResizePending"
 _RESIZABLE = ("cpu", "memory")
 _LISTS = ("initContainerStatuses", "containerStatuses")
 
@@ -21,7 +21,7 @@ def is_resized(pod: Json) -> bool:
     """Return whether a container's resources differ from the stored status."""
     status: Json = pod.get("status") or {}
     if metadata(pod).get("generation") == status.get("observedGeneration") and not any(
-        each["type"] == PENDING for each in status.get("conditions") or ()
+        each["type"] == RESIZE_PENDING for each in status.get("conditions") or ()
     ):
         return False
     known = {each["name"]: each.get("resources") for name in _LISTS for each in status.get(name) or ()}

@@ -5,20 +5,24 @@ from __future__ import annotations
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import parse_time
-from pilothouse.nodes.pods.containers import SIDECAR, Container, containers_of
 from pilothouse.nodes.pods.machine import begin
-from pilothouse.nodes.pods.phase import ENDED
 from pilothouse.nodes.pods.state import (
     CONTAINER_CREATING,
     CRASH_LOOP_BACK_OFF,
+    ENDED,
     POD_INITIALIZING,
     RUNNING,
+    SIDECAR,
     TERMINATED,
+    Container,
     ContainerState,
     Kill,
     PodState,
     Termination,
+    containers_of,
 )
+
+_LISTS = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
 
 def restore(pod: Json, now: float) -> PodState:
@@ -37,9 +41,6 @@ def restore(pod: Json, now: float) -> PodState:
         phase=phase if phase in ENDED else "",
         has_sandbox=bool(status.get("podIP")),
     )
-
-
-_LISTS = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
 
 def _container(container: Container, status: Json | None, now: float) -> ContainerState:

@@ -10,29 +10,31 @@ from pilothouse.client.cache.keys import deletion_handling_key, meta_namespace_k
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PODS
-from pilothouse.kinds.pods import node_name
+from pilothouse.kinds.pods import HostPort, host_port_conflicts, host_ports, node_name
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.objects import Json, resource_version_of, uid_of
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.config import SimulationConfig
+from pilothouse.nodes.fleet.addresses import PodAddresses
 from pilothouse.nodes.fleet.fleet import Fleet
 from pilothouse.nodes.fleet.node_object import address_of, cidr_of
-from pilothouse.nodes.pods.phase import ENDED
 from pilothouse.nodes.pods.restore import restore
-from pilothouse.nodes.pods.world import Exceeded
+from pilothouse.nodes.pods.state import ENDED
+from pilothouse.nodes.pods.world import Exceeded, Refusal
 from pilothouse.nodes.running.agenda import Agenda
 from pilothouse.nodes.running.events import NodeEvents
-from pilothouse.nodes.running.host_ports import HostPorts
-from pilothouse.nodes.running.pod_addresses import PodAddresses
-from pilothouse.nodes.running.record import Record, is_set_back
-from pilothouse.nodes.running.steps import POD, Steps
+from pilothouse.nodes.running.steps import POD, Record, Steps, is_set_back
 from pilothouse.nodes.stages.stages import Stages
 
 logger = logging.getLogger(__name__)
 
 _AGAIN, _SOON = 1.0, 0.01
+
+_REFUSED = Refusal(
+    "NodePorts", "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
+)
 
 
 class Pods:
@@ -206,3 +208,33 @@ class Pods:
         if outcome.is_over:
             self._forget(key)
         return outcome.again
+
+
+class HostPorts:
+    """Host ports in use per node: pods with conflicting ports are rejected, as by a kubelet."""
+
+    _of: dict[str, dict[str, frozenset[HostPort]]]  # node → pod → ports; never empty
+
+    def __init__(self) -> None:
+        self._of = {}
+
+    def take(self, node: str, key: str, pod: Json, *, runs: bool) -> Refusal | None:
+        """Reserve the pod's ports, or return the refusal. A running pod keeps its ports."""
+        wanted = frozenset(host_ports(pod.get("spec") or {}))
+        if not wanted:
+            return None
+        if not runs and any(self._is_taken(node, each) for each in wanted):
+            return _REFUSED
+        self._of.setdefault(node, {})[key] = wanted
+        return None
+
+    def give_back(self, node: str, key: str) -> None:
+        """Release the pod's ports."""
+        taken = self._of.get(node, {})
+        if taken.pop(key, None) is not None and not taken:
+            del self._of[node]
+
+    def _is_taken(self, node: str, wanted: HostPort) -> bool:
+        protocol, address, number = wanted
+        others = (port for ports in self._of.get(node, {}).values() for port in ports)
+        return host_port_conflicts(address, (at for other, at, port in others if (other, port) == (protocol, number)))

@@ -16,8 +16,8 @@ from pilothouse.machinery.event_loop import yield_periodically, yield_to_loop
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, items, namespace_of, part
-from pilothouse.nodes.containers.environment import ArgumentSizes, ArgumentsTooLong, expanded_size, first_variables
-from pilothouse.nodes.pods.containers import containers_of
+from pilothouse.nodes.containers.container import ArgumentSizes, ArgumentsTooLong, expanded_size, first_variables
+from pilothouse.nodes.pods.state import containers_of
 from pilothouse.nodes.pods.world import Obstacle
 
 _REMEMBERED = 5.0

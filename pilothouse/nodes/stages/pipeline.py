@@ -8,11 +8,8 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from pilothouse.nodes.stages.errors import InvalidStage
-
 Functions: TypeAlias = Mapping[str, Callable[..., Any]]
 Pipeline: TypeAlias = Callable[["Scope"], Any]
-
 _TOKEN = re.compile(
     r"""\s*(?:
     (?P<string>"(?:\\.|[^"\\])*")
@@ -26,6 +23,10 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _WORDS: dict[str, Any] = {"true": True, "false": False, "nil": None}
+
+
+class InvalidStage(ValueError):
+    """Unsupported or invalid stage; the message names the part and the reason."""
 
 
 class Scope:

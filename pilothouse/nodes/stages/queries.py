@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from pilothouse.machinery.bounded_cache import bounded_cache
-from pilothouse.nodes.stages.errors import InvalidStage
+from pilothouse.nodes.stages.pipeline import InvalidStage
 
 Query: TypeAlias = Callable[[Any], list[Any]]
 """Value → all matches; missing values match nothing."""

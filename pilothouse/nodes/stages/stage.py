@@ -1,4 +1,4 @@
-"""A parsed stage: selector, delay and action."""
+"""A parsed stage (selector, delay and action), and the CustomResourceDefinition of kwok's Stage."""
 
 from __future__ import annotations
 
@@ -12,13 +12,42 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import DurationError, parse_duration
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of, part
-from pilothouse.nodes.stages.errors import InvalidStage
-from pilothouse.nodes.stages.pipeline import Functions
+from pilothouse.nodes.stages.pipeline import Functions, InvalidStage
 from pilothouse.nodes.stages.queries import Query, compile_query
 from pilothouse.nodes.stages.template import compile_template
 
 STAGES = GroupVersionResource("kwok.x-k8s.io", "v1alpha1", "stages")
 _PATCH_TYPES = ("json", "merge", "strategic")
+
+DEFINITION: Json = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": f"{STAGES.resource}.{STAGES.group}"},
+    "spec": {
+        "group": STAGES.group,
+        "scope": "Cluster",
+        "names": {"plural": STAGES.resource, "singular": "stage", "kind": "Stage", "listKind": "StageList"},
+        "versions": [
+            {
+                "name": STAGES.version,
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "description": "Stage says what becomes of simulated pods or nodes, as kwok has it.",
+                        "required": ["spec"],
+                        "properties": {
+                            "spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                            "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from pilothouse.client.rest.options import DeleteOptions, PatchType
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, name_of, resource_version_of
-from pilothouse.nodes.stages.errors import InvalidStage
 from pilothouse.nodes.stages.functions import Surroundings, functions
+from pilothouse.nodes.stages.pipeline import InvalidStage
 from pilothouse.nodes.stages.stage import Stage, choose, read_stage
 
 logger = logging.getLogger(__name__)

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.nodes.stages.errors import InvalidStage
-from pilothouse.nodes.stages.pipeline import Functions, Pipeline, Scope, parse_pipeline
+from pilothouse.nodes.stages.pipeline import Functions, InvalidStage, Pipeline, Scope, parse_pipeline
 
 Render: TypeAlias = Callable[[Scope, list[str]], None]
 """Appends text."""
