@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from pilothouse.kinds.pods import node_name
 from pilothouse.machinery import server_time, times
 from pilothouse.machinery.event_loop import yield_periodically, yield_to_loop
 from pilothouse.machinery.objects import Json, name_of, namespace_of
-from pilothouse.nodes.behavior.model import ContainerBehavior
-from pilothouse.nodes.kubelet.host import Host, KnownPods
+from pilothouse.nodes.kubelet.host import Host
 from pilothouse.nodes.metrics.usage import node_metrics, node_usage, pod_metrics, pod_usage, started_at
 
 
