@@ -10,6 +10,7 @@ Some tests expect what kube-apiserver's environment excludes. They are kept with
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ REASONS = {
     "repeated key": "the last of two equal keys wins",
 }
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "conformance.json").read_text(encoding="utf-8"))
-BUILD = {
+BUILD: dict[str, Callable[[Any], Any]] = {
     "int": int,
     "uint": UInt,
     "double": float,
