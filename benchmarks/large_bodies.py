@@ -33,8 +33,8 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.registry.before import before_create
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.kube.authorization.access_reviews import validate_self_review
 from pilothouse.kube.authorization.attributes import question_of
-from pilothouse.kube.authorization.validation import validate_self_review
 from pilothouse.kube.core.configmaps import CONFIG_MAPS
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.networking.network_policies import NETWORK_POLICIES

@@ -13,9 +13,9 @@ import uvloop
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Attributes
-from pilothouse.kube.rbac.authorizer.authorizer import RBACAuthorizer
-from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
-from pilothouse.kube.rbac.bootstrap.tables import bootstrap_objects
+from pilothouse.kube.rbac.authorizer import RBACAuthorizer
+from pilothouse.kube.rbac.bootstrap_policy import bootstrap_objects
+from pilothouse.kube.rbac.policy import RBACPolicy
 from pilothouse.machinery.objects import Json
 
 BINDINGS = 10_000

@@ -18,8 +18,7 @@ from pilothouse.client.config.kubeconfig import KubeconfigUsers, load_users
 from pilothouse.client.config.model import ClientConfig, ConfigError, ImpersonationConfig
 from pilothouse.controlplane.serving_place import server_id
 from pilothouse.kube.admission.config import StaticAdmission
-from pilothouse.kube.admission.manifests.policies import LOAD_POLICIES
-from pilothouse.kube.admission.manifests.webhooks import LOAD_WEBHOOKS
+from pilothouse.kube.admission.manifests import LOAD_POLICIES, LOAD_WEBHOOKS
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.field import FieldError, forbidden, invalid

@@ -22,7 +22,7 @@ from pilothouse.controlplane.kube_config import kube_config
 from pilothouse.controlplane.options.completion import CompletedOptions, host_address
 from pilothouse.controlplane.serving import front_proxy
 from pilothouse.controlplane.serving_place import ALONE, ServingPlace
-from pilothouse.kube.bootstrap import endpoint_leases
+from pilothouse.kube.bootstrap import endpoint_reconciler
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.server import KubeConfig
@@ -78,7 +78,7 @@ def new_config(
     authentication = set_up_authentication(options, accounts, registries, proxy)
     parts = ConfigParts(options, registries, authentication, authorization, accounts, address, proxy, place)
     generic, audit = generic_config(parts), _audit(options)
-    lifetimes = {"/events/": registries.event_ttl, "/masterleases/": endpoint_leases.TTL}
+    lifetimes = {"/events/": registries.event_ttl, "/masterleases/": endpoint_reconciler.TTL}
     snapshots = Snapshots(registries.store, root=registries.root, lifetimes=lifetimes)
     bench = new_bench(scope, generic, snapshots)
     tracer = _tracer(options)

@@ -19,8 +19,7 @@ from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.options.single_controllers import NodeControllerOptions
 from pilothouse.kube.admission.quota.registry import evaluator_of
-from pilothouse.kube.serviceaccount.issuer import TokenIssuer
-from pilothouse.kube.serviceaccount.keys import SigningKey
+from pilothouse.kube.serviceaccount.keys import SigningKey, TokenIssuer
 
 _SHARED_STORE_GRACE, _OWN_STORE_GRACE = 5.0, 0.5
 """Before a namespace is emptied: other servers learn of its end with a delay; here only requests in flight do not."""

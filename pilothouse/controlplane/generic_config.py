@@ -16,10 +16,10 @@ from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.serving import FrontProxy
 from pilothouse.controlplane.serving_place import ServingPlace
 from pilothouse.kube.bootstrap.address import PublicAddress
+from pilothouse.kube.config import ServiceAccountConfig
 from pilothouse.kube.core.services.lister import ServiceLister
 from pilothouse.kube.core.services.resolver import LoopbackResolver, service_resolver
 from pilothouse.kube.registries import Registries
-from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.machinery.dataclass import dataclass
 
 

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from pilothouse.kinds.conditions import find_condition
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.field import Path
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.times import now, parse_time
 
 ENDED_PHASES = ("Succeeded", "Failed")
@@ -25,6 +25,9 @@ ENDED_PHASES = ("Succeeded", "Failed")
 
 CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
 """The fields of a pod's spec that list containers, in upstream's order."""
+
+MIRROR_POD = "kubernetes.io/config.mirror"
+"""Annotation of a mirror pod: the API object of a static pod of a kubelet."""
 
 HostPort: TypeAlias = tuple[str, str, int]
 """(protocol, host IP, port number)"""
@@ -150,3 +153,7 @@ def host_port_conflicts(address: str, taken: Iterable[str]) -> bool:
     """
     others = tuple(taken)
     return bool(others) and (address == _ANY_ADDRESS or any(other in (address, _ANY_ADDRESS) for other in others))
+
+
+def is_mirror_pod(pod: Json) -> bool:
+    return MIRROR_POD in annotations_of(pod)

@@ -39,16 +39,15 @@ from pilothouse.kube.networking.ip_addresses import IP_ADDRESSES
 from pilothouse.kube.networking.network_policies import NETWORK_POLICIES
 from pilothouse.kube.networking.service_cidrs import SERVICE_CIDRS
 from pilothouse.kube.node.runtimeclasses import RUNTIME_CLASSES
-from pilothouse.kube.other_versions import VersionConversion, in_version
 from pilothouse.kube.policy.poddisruptionbudgets import POD_DISRUPTION_BUDGETS
-from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
+from pilothouse.kube.rbac.policy import RBACPolicy
 from pilothouse.kube.rbac.storage_provider import RBACStorageProvider
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.resource.storage_provider import ResourceStorageProvider
 from pilothouse.kube.scheduling.pod_groups import POD_GROUPS
 from pilothouse.kube.scheduling.priorityclasses import PRIORITY_CLASSES, SystemPriorityClasses
 from pilothouse.kube.scheduling.workloads import WORKLOADS
-from pilothouse.kube.served import served_scale, with_status
+from pilothouse.kube.served import VersionConversion, in_version, served_scale, with_status
 from pilothouse.kube.storage.csidrivers import CSI_DRIVERS
 from pilothouse.kube.storage.csinodes import CSI_NODES
 from pilothouse.kube.storage.csistoragecapacities import CSI_STORAGE_CAPACITIES

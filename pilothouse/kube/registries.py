@@ -13,7 +13,7 @@ from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.resource_config import ResourceConfig
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Store
-from pilothouse.kube.events.ttl import DEFAULT_TTL
+from pilothouse.kube.config import DEFAULT_EVENT_TTL
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource, GroupVersion
 
@@ -24,7 +24,7 @@ class Registries:
 
     store: Store
     root: str = DEFAULT_ROOT
-    event_ttl: int = DEFAULT_TTL
+    event_ttl: int = DEFAULT_EVENT_TTL
     """Lifetime of events in seconds."""
     enabled: ResourceConfig = field(default_factory=ResourceConfig)
     """Enabled versions. Kinds without an enabled version are not opened."""

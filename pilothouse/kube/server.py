@@ -33,18 +33,16 @@ from pilothouse.kube.admission.plugin_parts import PluginParts
 from pilothouse.kube.admission.plugins import admission_plugins
 from pilothouse.kube.bootstrap.address import PublicAddress, kubernetes_service_ip
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
-from pilothouse.kube.bootstrap.endpoint_config import EndpointConfig
 from pilothouse.kube.bootstrap.install import Bootstrap
 from pilothouse.kube.bootstrap.kubernetes_service import PORT as KUBERNETES_SERVICE_PORT
-from pilothouse.kube.capabilities import CAPABILITIES
+from pilothouse.kube.config import CAPABILITIES, EndpointConfig, ServiceAccountConfig
 from pilothouse.kube.core.pods.connect.kubelet import KubeletConfig
 from pilothouse.kube.core.pods.storage import PodConnections
 from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage, LegacyRESTStorageProvider
 from pilothouse.kube.groups import storage_providers
-from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
+from pilothouse.kube.rbac.policy import RBACPolicy
 from pilothouse.kube.registries import Registries
-from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.openid import install_openid
 from pilothouse.machinery.dataclass import dataclass
 

@@ -1,15 +1,19 @@
-"""Strategies that built-in kinds derive from."""
+"""Strategies that built-in kinds derive from, and fields behind feature gates.
+
+A field is dropped while its gate is off, unless the stored object has it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from typing import ClassVar
 
 from pilothouse.apiserver.registry.carry_over import begin_generation, carry_over, reset_object_meta_for_status
 from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
 from pilothouse.apiserver.registry.strategy import Strategy
-from pilothouse.kube.gated_fields import GatedFields, drop_disabled
+from pilothouse.apiserver.server.features import enabled
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata
@@ -17,7 +21,6 @@ from pilothouse.machinery.schema import types
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 KUBERNETES_FINALIZER = "kubernetes"
-
 _STANDARD_FINALIZERS = (KUBERNETES_FINALIZER, ORPHAN, FOREGROUND)
 
 
@@ -99,3 +102,51 @@ def zero_value(kind: GroupVersionKind, field: str) -> Json:
     resource_type = types.of(kind)
     assert resource_type is not None, f"{kind} is no built-in kind"
     return deepcopy(resource_type.fit({})[field])
+
+
+@dataclass(frozen=True, slots=True)
+class GatedFields:
+    """Fields of one feature."""
+
+    gate: str
+    places: tuple[tuple[tuple[str, ...], str], ...]
+    """Path to the parents of each field, and the field's name.
+
+    Paths use `name` for objects, `name[]` for lists and `name{}` for map values.
+    """
+
+    def in_use(self, obj: Json) -> bool:
+        return any(holder.get(name) not in (None, "", []) for holder, name in self._held(obj))
+
+    def drop(self, obj: Json) -> None:
+        for holder, name in self._held(obj):
+            holder.pop(name, None)
+
+    def _held(self, obj: Json) -> Iterator[tuple[Json, str]]:
+        for steps, name in self.places:
+            holders = [obj]
+            for step in steps:
+                if not holders:
+                    break
+                holders = _next(holders, step)
+            yield from [(holder, name) for holder in holders]
+
+
+def gated(gate: str, *paths: str) -> GatedFields:
+    split = (path.split(".") for path in paths)
+    return GatedFields(gate, tuple((tuple(steps), name) for *steps, name in split))
+
+
+def drop_disabled(obj: Json, old: Json | None, fields: Iterable[GatedFields]) -> None:
+    """Drop the fields of disabled gates, unless `old`, the stored object, uses them."""
+    for field in fields:
+        if not enabled(field.gate) and not (old and field.in_use(old)):
+            field.drop(obj)
+
+
+def _next(holders: list[Json], step: str) -> list[Json]:
+    name, kind = step.rstrip("[]{}"), step[-2:]
+    values = [value for holder in holders if (value := holder.get(name))]
+    if kind == "[]":
+        return [item for value in values for item in value]
+    return [item for value in values for item in value.values()] if kind == "{}" else values

@@ -14,10 +14,14 @@ from pilothouse.kube.core.pods.validation.options_from_stored import options_for
 from pilothouse.kube.core.pods.validation.pod import validate_pod_annotations, validate_pod_template
 from pilothouse.kube.core.pods.warnings.pod import pod_template_warnings
 from pilothouse.kube.strategy import SpecAndStatusStrategy
-from pilothouse.machinery.field import Errors, Path, root
+from pilothouse.kube.validation.selectors import is_empty, shown_selector
+from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.objects import Json, annotations_of, items, name_of, number, part
 from pilothouse.machinery.selectors.labels import format_label_selector
+from pilothouse.machinery.validation.labels import validate_label_selector
 from pilothouse.machinery.validation.names import is_dns1123_label
+
+__all__ = ["default_pod_template", "template_warnings", "validate_template", "validate_template_annotations"]
 
 _ADVICE = (
     "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; "
@@ -55,9 +59,6 @@ class WorkloadStrategy(SpecAndStatusStrategy):
         if generation_of(obj) == generation_of(old):
             return ()
         return template_warnings(self.template_of(obj), self.template_path)
-
-
-__all__ = ["default_pod_template", "template_warnings", "validate_template", "validate_template_annotations"]
 
 
 def validate_template(template: Json, path: Path, old: Json | None = None) -> Errors:
@@ -120,3 +121,12 @@ READY = Column(
     lambda obj: f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}",
     description="Number of the pod with ready state",
 )
+
+
+def validate_required_selector(selector: Json | None, path: Path, owner: str) -> Errors:
+    if selector is None:
+        yield required(path)
+        return
+    yield from validate_label_selector(selector, path)
+    if is_empty(selector):
+        yield invalid(path, shown_selector(selector), f"empty selector is invalid for {owner}")

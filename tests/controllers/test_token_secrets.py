@@ -19,8 +19,7 @@ from pilothouse.controllers.context import ControllerConfig
 from pilothouse.controllers.manager import ControllerManager
 from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
 from pilothouse.controllers.table import enabled
-from pilothouse.kube.serviceaccount.issuer import TokenIssuer
-from pilothouse.kube.serviceaccount.keys import SigningKey
+from pilothouse.kube.serviceaccount.keys import SigningKey, TokenIssuer
 from pilothouse.machinery.objects import Json, annotations_of, uid_of
 
 NAME, UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"

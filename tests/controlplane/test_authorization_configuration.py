@@ -16,7 +16,7 @@ from pilothouse.controlplane.authorization.configuration import read_authorizati
 from pilothouse.controlplane.authorization.reload import configured_authorizer
 from pilothouse.controlplane.authorization.setup import AuthorizerSources, ChainBuilder
 from pilothouse.kube.node_authorizer.graph import NodeGraph
-from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
+from pilothouse.kube.rbac.policy import RBACPolicy
 
 HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n"
 DENY = HEAD + "authorizers: [{type: AlwaysDeny, name: alwaysdeny}]"

@@ -10,7 +10,7 @@ from service_account_tokens import write_key
 from pilothouse.controlplane.authentication.setup import service_account_config
 from pilothouse.controlplane.options.completion import complete
 from pilothouse.controlplane.options.options import Options
-from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
+from pilothouse.kube.config import ServiceAccountConfig
 
 
 def config(folder: Path, line: str = "") -> ServiceAccountConfig:

@@ -17,7 +17,7 @@ from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.controlplane.admission_configuration import static_admission
 from pilothouse.kube.admission.config import StaticAdmission
-from pilothouse.kube.admission.manifests.policies import LOAD_POLICIES
+from pilothouse.kube.admission.manifests import LOAD_POLICIES
 from pilothouse.machinery.objects import Json
 
 VERSION = "admissionregistration.k8s.io/v1"

@@ -10,7 +10,7 @@ from pilothouse.apiserver import Request, Response
 from pilothouse.apiserver.storage.interface import Entry, Event
 from pilothouse.client.config.model import Credentials
 from pilothouse.controllers.bootstrap.tokens import BootstrapToken
-from pilothouse.kube.serviceaccount.claims import TokenBinding
+from pilothouse.kube.serviceaccount.validator import TokenBinding
 from pilothouse.testing import API
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

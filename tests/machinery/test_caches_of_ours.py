@@ -117,7 +117,7 @@ MEMOS = {
         "client/workqueue/metrics:_collectors",
         "controllers/context:ControllerContext._informers",
         "controllers/metrics:_made",
-        "kube/rbac/bootstrap/tables:BootstrapObjects.by_kind",
+        "kube/rbac/bootstrap_policy:BootstrapObjects.by_kind",
         "kube/registries:Registries._by_identity",
         "kube/registries:Registries._by_resource",
         "machinery/apply/schema_atoms:_ATOMS",
@@ -129,7 +129,7 @@ MEMOS = {
     ),
     "weak: ends with the last expression that uses the type": ("machinery/cel/front/types:_INTERNED",),
     "lines that our own code logs": ("apiserver/tracing/recording:OnceAMinute._last",),
-    "files of the operator": ("kube/admission/manifests/loading:_Loading._files",),
+    "files of the operator": ("kube/admission/manifests:_Loading._files",),
     "what is installed, as long as it is": (
         "aggregator/discovery/manager:DiscoveryManager._services",
         "apiserver/admission/equivalents:EquivalentResources._keys",

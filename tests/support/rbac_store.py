@@ -10,10 +10,10 @@ from pathlib import Path
 from pilothouse.apiserver import HookContext, RegistryStore, SqliteStore
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.client import Json
-from pilothouse.kube.rbac.authorizer.feed import PolicyFeed
-from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
+from pilothouse.kube.rbac.authorizer import PolicyFeed
 from pilothouse.kube.rbac.bindings import CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS
-from pilothouse.kube.rbac.bootstrap.ensure import BootstrapPolicy
+from pilothouse.kube.rbac.policy import RBACPolicy
+from pilothouse.kube.rbac.reconciliation import BootstrapPolicy
 from pilothouse.kube.rbac.roles import CLUSTER_ROLES, ROLES
 from pilothouse.kube.registries import Registries
 

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from pilothouse.client import Json
-from pilothouse.kube.serviceaccount.claims import UNBOUND, Lifetime, TokenBinding, make_claims
+from pilothouse.kube.serviceaccount.validator import UNBOUND, Lifetime, TokenBinding, make_claims
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ISSUER = "https://issuer.example"

@@ -21,13 +21,12 @@ from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.options.files import content
 from pilothouse.controlplane.serving import FrontProxy, client_cas
 from pilothouse.kube.authentication.bootstrap_tokens import BootstrapTokens
+from pilothouse.kube.config import ServiceAccountConfig
 from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuthenticator
-from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
-from pilothouse.kube.serviceaccount.getter import StoredTokenObjects
 from pilothouse.kube.serviceaccount.legacy import LegacyValidator, SecretUses
-from pilothouse.kube.serviceaccount.validator import BoundTokenValidator
+from pilothouse.kube.serviceaccount.validator import BoundTokenValidator, StoredTokenObjects
 from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from pilothouse.controlplane.review_webhook import KubeconfigReviews
 from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
 from pilothouse.controlplane.certificates.paths import CertificatePaths
-from pilothouse.kube.serviceaccount.config import DEFAULT_ISSUER
+from pilothouse.kube.config import DEFAULT_ISSUER
 from pilothouse.kube.serviceaccount.keys import SigningKey, read_verifying_keys
 
 

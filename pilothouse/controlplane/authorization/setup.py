@@ -23,8 +23,8 @@ from pilothouse.controlplane.options.authorization import (
 )
 from pilothouse.controlplane.options.files import content
 from pilothouse.kube.node_authorizer.graph import NodeGraph
-from pilothouse.kube.rbac.authorizer.authorizer import RBACAuthorizer
-from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
+from pilothouse.kube.rbac.authorizer import RBACAuthorizer
+from pilothouse.kube.rbac.policy import RBACPolicy
 from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -153,8 +153,7 @@ def _nodes(graph: NodeGraph) -> Authorizer:
 
 
 def _abac(file: str) -> Authorizer:
-    from pilothouse.kube.abac.authorizer import ABACAuthorizer
-    from pilothouse.kube.abac.policy_file import read_policies
+    from pilothouse.kube.abac import ABACAuthorizer, read_policies
 
     return ABACAuthorizer(read_policies(Path(file)))
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from pilothouse.controlplane.options.files import content, missing_files
-from pilothouse.kube.serviceaccount.config import DEFAULT_ISSUER
+from pilothouse.kube.config import DEFAULT_ISSUER
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import BOOL, CONFIGURATION_MAP, DURATION, STRING, STRING_ARRAY, STRINGS, flag
 from pilothouse.machinery.gofmt import quote

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from pilothouse.controlplane.options.files import missing_files
-from pilothouse.kube.bootstrap.endpoint_config import LEASE, RECONCILER_TYPES, EndpointConfig
+from pilothouse.kube.config import DEFAULT_EVENT_TTL, LEASE, RECONCILER_TYPES, EndpointConfig
 from pilothouse.kube.core.services.network import DEFAULT_CLUSTER_IP_RANGE, DEFAULT_NODE_PORTS, ServiceNetwork
-from pilothouse.kube.events.ttl import DEFAULT_TTL
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import BOOL, DURATION, INT, STRING, flag
 
@@ -35,7 +34,7 @@ class MiscOptions:
         LEASE,
         f"How the endpoints of the kubernetes service are kept ({', '.join(RECONCILER_TYPES)}).",
     )
-    event_ttl: float = flag("event-ttl", DURATION, float(DEFAULT_TTL), "How long events are kept.")
+    event_ttl: float = flag("event-ttl", DURATION, float(DEFAULT_EVENT_TTL), "How long events are kept.")
     service_account_signing_key_file: str = flag(
         "service-account-signing-key-file",
         STRING,

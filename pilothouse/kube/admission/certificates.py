@@ -12,7 +12,7 @@ from pilothouse.apiserver.admission.interface import Attributes, Handler, Operat
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.authz.interface import Authorizer
-from pilothouse.kube.certificates.signers import may_act_for_signer
+from pilothouse.kube.certificates.certificate_signing_requests import may_act_for_signer
 from pilothouse.kube.certificates.x509 import BadRequestData, organizations, parse_request
 from pilothouse.kube.rbac.escalation import only_for_garbage_collection
 from pilothouse.machinery.gofmt import quote

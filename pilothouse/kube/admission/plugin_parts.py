@@ -34,7 +34,7 @@ from pilothouse.client.rest_mapper import NoMatch, RESTMapper
 from pilothouse.kube.admission.config import AdmissionConfig
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage
 from pilothouse.kube.registries import Registries
-from pilothouse.kube.serviceaccount.getter import StoredTokenObjects
+from pilothouse.kube.serviceaccount.validator import StoredTokenObjects
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound

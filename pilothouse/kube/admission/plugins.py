@@ -14,39 +14,37 @@ from pilothouse.apiserver.admission.policy.validating.plugin import ValidatingAd
 from pilothouse.apiserver.admission.webhook.mutating import MutatingAdmissionWebhook
 from pilothouse.apiserver.admission.webhook.validating import ValidatingAdmissionWebhook
 from pilothouse.kube.admission.always import AlwaysAdmit, AlwaysDeny
-from pilothouse.kube.admission.always_pull_images import AlwaysPullImages
 from pilothouse.kube.admission.certificates import (
     CertificateApproval,
     CertificateSigning,
     CertificateSubjectRestriction,
     ClusterTrustBundleAttest,
 )
-from pilothouse.kube.admission.claim_resize import PersistentVolumeClaimResize
 from pilothouse.kube.admission.default_classes import DefaultIngressClass, DefaultStorageClass
-from pilothouse.kube.admission.default_toleration_seconds import DefaultTolerationSeconds
 from pilothouse.kube.admission.deny_service_external_ips import DenyServiceExternalIPs
 from pilothouse.kube.admission.event_rate_limit import EventRateLimit
-from pilothouse.kube.admission.extended_resource_toleration import ExtendedResourceToleration
-from pilothouse.kube.admission.image_policy import ImagePolicyConfig, ImagePolicyWebhook
+from pilothouse.kube.admission.images import AlwaysPullImages, ImagePolicyConfig, ImagePolicyWebhook
 from pilothouse.kube.admission.job_validation import JobValidation
 from pilothouse.kube.admission.limit_ranger import LimitRanger
 from pilothouse.kube.admission.namespace_existence import NamespaceAutoProvision, NamespaceExists
-from pilothouse.kube.admission.node_taints import TaintNodesByCondition
 from pilothouse.kube.admission.owner_references import OwnerReferencesPermissionEnforcement, mapped_resources
 from pilothouse.kube.admission.plugin_parts import PluginParts
-from pilothouse.kube.admission.pod_anti_affinity import LimitPodHardAntiAffinityTopology
 from pilothouse.kube.admission.pod_groups import PodGroupProtection, PodGroupWorkloadExists
-from pilothouse.kube.admission.pod_node_selector import PodNodeSelector
+from pilothouse.kube.admission.pod_placement import LimitPodHardAntiAffinityTopology, PodNodeSelector, PodTopologyLabels
 from pilothouse.kube.admission.pod_resize import PodResizeValidator
-from pilothouse.kube.admission.pod_toleration_restriction import PodTolerationRestriction
-from pilothouse.kube.admission.pod_topology_labels import PodTopologyLabels
-from pilothouse.kube.admission.podsecurity.configuration import Configuration as PodSecurityConfiguration
 from pilothouse.kube.admission.podsecurity.plugin import PodSecurity
+from pilothouse.kube.admission.podsecurity.policy import Configuration as PodSecurityConfiguration
 from pilothouse.kube.admission.priority import Priority, StoredPriorityClasses
 from pilothouse.kube.admission.quota.plugin import ResourceQuota, StoredQuotas
 from pilothouse.kube.admission.runtime_class import RuntimeClass
 from pilothouse.kube.admission.service_account import ServiceAccount
-from pilothouse.kube.admission.storage_object_in_use_protection import StorageObjectInUseProtection
+from pilothouse.kube.admission.tolerations import (
+    DefaultTolerationSeconds,
+    ExtendedResourceToleration,
+    PodTolerationRestriction,
+    TaintNodesByCondition,
+)
+from pilothouse.kube.admission.volumes import PersistentVolumeClaimResize, StorageObjectInUseProtection
 from pilothouse.kube.admissionregistration.policies import MUTATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICIES
 from pilothouse.kube.admissionregistration.policy_bindings import (
     MUTATING_ADMISSION_POLICY_BINDINGS,
@@ -70,9 +68,9 @@ from pilothouse.kube.resource.device_classes import DEVICE_CLASSES
 from pilothouse.kube.scheduling.pod_groups import POD_GROUPS
 from pilothouse.kube.scheduling.priorityclasses import PRIORITY_CLASSES
 from pilothouse.kube.scheduling.workloads import WORKLOADS
+from pilothouse.kube.served import tracked_access
 from pilothouse.kube.storage.csidrivers import CSI_DRIVERS
 from pilothouse.kube.storage.storageclasses import STORAGE_CLASSES
-from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -95,10 +93,9 @@ def _image_policy(configuration: Json) -> Plugin:
 
 
 def _node_restriction(parts: PluginParts) -> Plugin:
+    from pilothouse.kube.admission.node_restriction.credentials import NodePodCertificates, NodeTokens
     from pilothouse.kube.admission.node_restriction.plugin import NodeRestriction  # off by default
-    from pilothouse.kube.admission.node_restriction.pod_certificates import NodePodCertificates
     from pilothouse.kube.admission.node_restriction.pods import NodePods
-    from pilothouse.kube.admission.node_restriction.tokens import NodeTokens
 
     pods, claims = parts.stored(PODS).get, parts.stored(PERSISTENT_VOLUME_CLAIMS).get
     volumes, drivers = parts.stored(PERSISTENT_VOLUMES).get, parts.stored(CSI_DRIVERS).get

@@ -1,12 +1,19 @@
-"""Recognition of pod writes."""
+"""Recognition of pod writes, and namespace annotations with defaults and limits for pods."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
 from pilothouse.apiserver.admission.interface import Attributes
+from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, metadata
 
 PODS = GroupResource("", "pods")
+
+GetNamespace: TypeAlias = Callable[[str], Awaitable[Json | None]]
+"""Returns the namespace, or None if the name does not exist."""
 
 
 def spec_of_written_pod(attributes: Attributes) -> Json | None:
@@ -14,3 +21,11 @@ def spec_of_written_pod(attributes: Attributes) -> Json | None:
     if attributes.resource.resource != "pods" or attributes.resource.group or attributes.subresource:
         return None
     return None if attributes.obj is None else attributes.obj.setdefault("spec", {})
+
+
+async def namespace_annotations(namespace: str, get: GetNamespace) -> Mapping[str, str]:
+    """Raises NotFound."""
+    existing = await get(namespace)
+    if existing is None:
+        raise NotFound.of(GroupResource("", "namespaces"), namespace)
+    return metadata(existing).get("annotations") or {}

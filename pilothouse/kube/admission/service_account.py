@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.kinds.pods import is_mirror_pod
 from pilothouse.kinds.references import secret_names
 from pilothouse.kube.admission.plugin_parts import invalid_resource_name
-from pilothouse.kube.mirror_pods import is_mirror_pod
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource

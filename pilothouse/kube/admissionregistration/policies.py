@@ -13,9 +13,9 @@ from pilothouse.kube.admissionregistration.match_resources import (
     default_match_resources,
     validate_failure_policy,
     validate_match_constraints,
+    validate_mutating_operations,
     validate_param_kind,
 )
-from pilothouse.kube.admissionregistration.rules import validate_mutating_operations
 from pilothouse.kube.admissionregistration.strategy import (
     GROUP,
     STORED_MUTATING_VERSION,
@@ -71,7 +71,7 @@ class PolicyStrategy(AdmissionRegistrationStrategy):
 
 def _validate_conditions(conditions: Sequence[Json], path: Path, *, params: bool) -> Errors:
     # Imported with the first policy: a start needs no expressions.
-    from pilothouse.kube.admissionregistration.expressions import validate_match_conditions
+    from pilothouse.kube.admissionregistration.policy_contents import validate_match_conditions
 
     return validate_match_conditions(conditions, path.child("matchConditions"), params=params)
 

@@ -8,9 +8,9 @@ from pilothouse.apiserver.registry.table import Column
 from pilothouse.kube.admissionregistration.match_resources import (
     default_match_resources,
     validate_match_resources,
+    validate_mutating_operations,
     validate_param_ref,
 )
-from pilothouse.kube.admissionregistration.rules import validate_mutating_operations
 from pilothouse.kube.admissionregistration.strategy import (
     STORED_MUTATING_VERSION,
     AdmissionRegistrationStrategy,

@@ -1,37 +1,44 @@
-"""Validation of a ValidatingAdmissionPolicy's variables, validations and audit annotations."""
+"""Validation of the contents of policies and of CEL expressions: compilation and result type."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import TypeAlias
 
-from pilothouse.kube.admissionregistration.expressions import (
-    APPLY_CONFIGURATION,
-    BOOL,
-    JSON_PATCH,
-    NO_EXPRESSION,
-    STRING,
-    STRING_OR_NULL,
-    Types,
-    validate_expression,
-    validate_variable,
-)
 from pilothouse.kube.admissionregistration.match_resources import REINVOCATION_POLICIES
 from pilothouse.kube.validation.fields import one_of, qualified_name, required_one_of
 from pilothouse.kube.validation.internal_structs import TEXT, slice_of, struct
-from pilothouse.machinery.cel.admission import AdmissionCompiler, Declarations
-from pilothouse.machinery.field import Errors, Path, duplicate, invalid, not_supported, required
+from pilothouse.machinery.cel.admission import AdmissionCompiler, CompilationFailed, Compiled, Declarations
+from pilothouse.machinery.cel.program import Program, ProgramFailed
+from pilothouse.machinery.field import (
+    Errors,
+    FieldError,
+    Path,
+    duplicate,
+    internal,
+    invalid,
+    not_supported,
+    required,
+    too_many,
+)
 from pilothouse.machinery.objects import Json, items, name_of, part, text
 from pilothouse.machinery.validation.pattern_format import EMPTY_IF_SPECIFIED_ERROR, LINE_BREAKS_ERROR
 
+MAX_MATCH_CONDITIONS = 64
+NO_EXPRESSION = "expression is not specified"
+Types: TypeAlias = tuple[str, ...]
+BOOL: Types = ("bool",)
+STRING: Types = ("string",)
+STRING_OR_NULL: Types = ("string", "null_type")
+APPLY_CONFIGURATION: Types = ("Object",)
+JSON_PATCH: Types = ("list(JSONPatch)",)
 MAX_AUDIT_ANNOTATIONS = 20
 MAX_VALUE_EXPRESSION = 5 * 1024
-
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _NEWLINES = re.compile(r"[\n\r]")
 _NOTHING = "validations or auditAnnotations must contain at least one item"
-
 _shown_annotations = slice_of(struct(Key=TEXT, ValueExpression=TEXT))
-
 _PATCHES: dict[str, tuple[str, Types]] = {
     "ApplyConfiguration": ("applyConfiguration", APPLY_CONFIGURATION),
     "JSONPatch": ("jsonPatch", JSON_PATCH),
@@ -158,3 +165,90 @@ def _validate_patch(compiler: AdmissionCompiler, expression: str, path: Path, *,
         return
     may_use = Declarations(params=params, patch_types=True)
     yield from validate_expression(compiler, expression, path, declarations=may_use, types=types)
+
+
+_IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*", re.ASCII)
+_RESERVED = frozenset(
+    {"true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import"}
+    | {"let", "loop", "package", "namespace", "return", "var", "void", "while"}
+)
+
+
+def validate_expression(
+    compiler: AdmissionCompiler, expression: str, path: Path, *, declarations: Declarations, types: Types
+) -> Errors:
+    try:
+        compiled = compiler.compile(expression, declarations)
+    except CompilationFailed as error:
+        yield _failed(expression, path, error)
+    else:
+        if compiled.type not in types:
+            wanted = types[0] if len(types) == 1 else f"one of [{' '.join(types)}]"
+            yield invalid(path, expression, f"must evaluate to {wanted} but got {compiled.type}")
+        else:
+            yield from _validate_program(compiled, expression, path)
+
+
+def _validate_program(compiled: Compiled, expression: str, path: Path) -> Errors:
+    """Constant parts of an expression are evaluated when the expression is written."""
+    try:
+        Program(compiled.program)
+    except ProgramFailed as error:
+        yield internal(path, f"program instantiation failed: {error}")
+
+
+def _failed(expression: str, path: Path, error: CompilationFailed) -> FieldError:
+    return invalid(path, expression, f"compilation failed: {error}")
+
+
+def validate_match_conditions(conditions: Sequence[Json], path: Path, *, params: bool) -> Errors:
+    """Validate match conditions. Variables of the policy are not available."""
+    if len(conditions) > MAX_MATCH_CONDITIONS:
+        yield too_many(path, len(conditions), MAX_MATCH_CONDITIONS)
+    seen: set[str] = set()
+    for position, condition in enumerate(conditions):
+        yield from _validate_match_condition(condition, path.index(position), params=params)
+        name = text(condition, "name")
+        if name and name in seen:
+            yield duplicate(path.index(position).child("name"), name)
+        seen.add(name)
+
+
+def _validate_match_condition(condition: Json, path: Path, *, params: bool) -> Errors:
+    expression, name = text(condition, "expression").strip(), text(condition, "name")
+    if not expression:
+        yield required(path.child("expression"))
+    else:
+        declarations = Declarations(params=params)
+        where = path.child("expression")
+        yield from validate_expression(AdmissionCompiler(), expression, where, declarations=declarations, types=BOOL)
+    if not name:
+        yield required(path.child("name"))
+    else:
+        yield from qualified_name(name, path.child("name"))
+
+
+def validate_variable(compiler: AdmissionCompiler, variable: Json, path: Path, *, params: bool) -> Errors:
+    """Validate the variable and declare it for later expressions."""
+    name, expression = text(variable, "name"), text(variable, "expression")
+    if not name.strip():
+        yield required(path.child("name"), "name is not specified")
+    elif not is_identifier(name):
+        yield invalid(path.child("name"), name, "must be a valid CEL identifier")
+    if not expression.strip():
+        yield required(path.child("expression"), NO_EXPRESSION)
+        return
+    declarations = Declarations(params=params)
+    try:
+        if is_identifier(name):
+            compiled = compiler.declare_variable(name, expression, declarations)
+        else:
+            compiled = compiler.compile(expression, declarations)
+    except CompilationFailed as error:
+        yield _failed(expression, path.child("expression"), error)
+    else:
+        yield from _validate_program(compiled, expression, path.child("expression"))
+
+
+def is_identifier(name: str) -> bool:
+    return _IDENTIFIER.fullmatch(name) is not None and name not in _RESERVED

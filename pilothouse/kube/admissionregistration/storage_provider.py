@@ -28,9 +28,8 @@ from pilothouse.kube.admissionregistration.webhook_configurations import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
 )
-from pilothouse.kube.other_versions import in_version
 from pilothouse.kube.registries import Registries
-from pilothouse.kube.served import served
+from pilothouse.kube.served import in_version, served
 from pilothouse.machinery.field import root
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 

@@ -11,9 +11,10 @@ from pilothouse.kube.admissionregistration.match_resources import (
     MATCH_POLICIES,
     REINVOCATION_POLICIES,
     SELECTORS,
+    default_rules,
     default_selection,
+    validate_rule,
 )
-from pilothouse.kube.admissionregistration.rules import default_rules, validate_rule
 from pilothouse.kube.admissionregistration.strategy import AdmissionRegistrationStrategy, resource_of
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.machinery.dataclass import dataclass
@@ -159,7 +160,7 @@ def _validate_webhook(hook: Json, path: Path, may: Leniency, *, mutating: bool) 
         conditions = items(hook, "matchConditions")
         if conditions:
             # Imported with the first condition: a start needs no expressions.
-            from pilothouse.kube.admissionregistration.expressions import validate_match_conditions
+            from pilothouse.kube.admissionregistration.policy_contents import validate_match_conditions
 
             yield from validate_match_conditions(conditions, path.child("matchConditions"), params=False)
 

@@ -7,9 +7,7 @@ from collections.abc import Iterable
 from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.apps.selectors import validate_required_selector
-from pilothouse.kube.gated_fields import gated
-from pilothouse.kube.strategy import StatusSubresource
+from pilothouse.kube.strategy import StatusSubresource, gated
 from pilothouse.kube.validation.fields import nonnegative
 from pilothouse.kube.validation.replica_counts import (
     int_or_percent_value,
@@ -28,6 +26,7 @@ from pilothouse.kube.workloads import (
     default_pod_template,
     pod_name_warnings,
     selector_column,
+    validate_required_selector,
 )
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, root

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.apps.deployments import validate_selector_and_template
-from pilothouse.kube.gated_fields import gated
-from pilothouse.kube.strategy import StatusSubresource
+from pilothouse.kube.strategy import StatusSubresource, gated
 from pilothouse.kube.validation.fields import nonnegative
 from pilothouse.kube.validation.replica_counts import validate_counts, validate_parts_of_replicas
 from pilothouse.kube.validation.selectors import validate_selector_unchanged

@@ -8,12 +8,10 @@ from dataclasses import replace
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME
 from pilothouse.apiserver.server.features import enabled
-from pilothouse.kube.apps.selectors import validate_required_selector
 from pilothouse.kube.core.pods.defaults.resources import round_up, round_up_requirements
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.warnings.volumes import claim_warnings
-from pilothouse.kube.gated_fields import drop_disabled, gated
-from pilothouse.kube.strategy import StatusSubresource
+from pilothouse.kube.strategy import StatusSubresource, drop_disabled, gated
 from pilothouse.kube.validation.fields import dns_label, nonnegative, one_of
 from pilothouse.kube.validation.replica_counts import (
     int_or_percent_value,
@@ -31,6 +29,7 @@ from pilothouse.kube.workloads import (
     WorkloadStrategy,
     container_columns,
     default_pod_template,
+    validate_required_selector,
     validate_template,
     validate_template_annotations,
 )

@@ -10,8 +10,7 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.autoscaling.defaults import KIND, default_autoscaler_spec
 from pilothouse.kube.autoscaling.v1 import drop_annotations
 from pilothouse.kube.autoscaling.validation import validate_autoscaler_spec
-from pilothouse.kube.gated_fields import drop_disabled, gated
-from pilothouse.kube.strategy import KubeStrategy, StatusSubresource, zero_value
+from pilothouse.kube.strategy import KubeStrategy, StatusSubresource, drop_disabled, gated, zero_value
 from pilothouse.kube.validation.replica_counts import validate_counts
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.objects import Json, items, number, part, text

@@ -17,7 +17,7 @@ from pilothouse.kube.autoscaling.v1_metrics import (
     metric_to_v1,
     metric_to_v2,
 )
-from pilothouse.kube.other_versions import VersionConversion, fitted
+from pilothouse.kube.served import VersionConversion, fitted
 from pilothouse.machinery.codec.json import JsonError, parse
 from pilothouse.machinery.gofmt import escape_html
 from pilothouse.machinery.names import GroupVersionKind

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from pilothouse.apiserver.registry.carry_over import generation_of
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.batch.job_defaults import default_job_template
-from pilothouse.kube.batch.job_validation import validate_job_template_spec
+from pilothouse.kube.batch.job_validation import default_job_template, validate_job_template_spec
 from pilothouse.kube.batch.jobs import job_warnings
 from pilothouse.kube.strategy import StatusSubresource
 from pilothouse.kube.validation.fields import nonnegative, required_one_of

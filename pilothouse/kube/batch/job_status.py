@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from pilothouse.kube.batch.job_indexes import IndexesError, count_indexes, first_overlap
+from pilothouse.kube.batch.job_policies import IndexesError, count_indexes, first_overlap
 from pilothouse.kube.validation.replica_counts import validate_counts
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import OMIT_VALUE, Errors, Path, duplicate, invalid, required

@@ -1,10 +1,9 @@
-"""Validation of the spec of jobs and job templates."""
+"""Defaults and validation of the spec of jobs and job templates, with generated labels and selectors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pilothouse.kube.batch.job_defaults import CONTROLLER_UID_LABELS, JOB_NAME_LABELS
 from pilothouse.kube.batch.job_policies import (
     shown_success_policy,
     validate_failure_policy,
@@ -15,15 +14,18 @@ from pilothouse.kube.validation.domains import domain_prefixed_path
 from pilothouse.kube.validation.fields import nonnegative, one_of
 from pilothouse.kube.validation.replicated_templates import validate_labels_match
 from pilothouse.kube.validation.selectors import selector_of, shown_labels, shown_selector
-from pilothouse.kube.workloads import validate_template
+from pilothouse.kube.workloads import default_pod_template, validate_template
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, root, too_long
-from pilothouse.machinery.objects import Json, labels_of, name_of, text, uid_of
+from pilothouse.machinery.objects import Json, items, labels_of, metadata, name_of, text, uid_of
 from pilothouse.machinery.validation.labels import LabelSelectorRules, has_invalid_value, validate_label_selector
+
+JOB_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
+CONTROLLER_UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
+CONTROLLER_UID = CONTROLLER_UID_LABELS[1]
 
 INDEXED = "Indexed"
 COMPLETIONS_SOFT_LIMIT = 100_000
 PARALLELISM_SOFT_LIMIT = 10_000
-
 _COUNTS = (
     "parallelism",
     "completions",
@@ -36,10 +38,51 @@ _COUNTS = (
 _MAX_PARALLELISM = 100_000
 _MAX_FAILED_INDEXES = 100_000
 _MAX_MANAGED_BY = 63
-
+_BACKOFF_LIMIT, _NO_BACKOFF_LIMIT = 6, 2**31 - 1
 _LABELS = root("spec", "template", "metadata", "labels")
-
 _NOT_GENERATED = "`selector` not auto-generated"
+
+
+def default_job(job: Json) -> None:
+    spec = job["spec"]
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec["completions"] = 1
+    spec.setdefault("parallelism", 1)
+    per_index = spec.get("backoffLimitPerIndex") is not None
+    spec.setdefault("backoffLimit", _NO_BACKOFF_LIMIT if per_index else _BACKOFF_LIMIT)
+    default_labels(job)
+    spec.setdefault("completionMode", "NonIndexed")
+    spec.setdefault("suspend", False)
+    has_policy = spec.get("podFailurePolicy") is not None
+    spec.setdefault("podReplacementPolicy", "Failed" if has_policy else "TerminatingOrFailed")
+    spec.setdefault("manualSelector", False)
+    default_job_template(spec)
+
+
+def default_job_template(spec: Json) -> None:
+    """Fill in the defaults of a job's spec, in a job or in the template of a cron job."""
+    for rule in items(spec, "podFailurePolicy", "rules"):
+        for pattern in rule.get("onPodConditions") or ():
+            pattern["status"] = pattern.get("status") or "True"
+    default_pod_template(spec["template"])
+
+
+def default_labels(job: Json) -> None:
+    """Default the labels of a job to the labels of its template, including generated labels."""
+    labels = labels_of(job["spec"]["template"])
+    if labels and not labels_of(job):
+        metadata(job)["labels"] = labels
+
+
+def generate_selector(job: Json) -> None:
+    """Generate a unique selector. User labels are kept; validation may reject them."""
+    labels = metadata(job["spec"]["template"]).setdefault("labels", {})
+    for key in JOB_NAME_LABELS:
+        labels.setdefault(key, name_of(job))
+    for key in CONTROLLER_UID_LABELS:
+        labels.setdefault(key, uid_of(job))
+    selector = job["spec"].setdefault("selector", {})
+    selector.setdefault("matchLabels", {}).setdefault(CONTROLLER_UID, uid_of(job))
 
 
 def validate_job_spec(spec: Json, path: Path, old: Json | None = None) -> Errors:

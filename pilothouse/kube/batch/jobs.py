@@ -17,13 +17,15 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.registry.view import RegistryView
 from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kinds.deletion import is_deleting
-from pilothouse.kube.batch.job_defaults import default_job, default_labels, generate_selector
 from pilothouse.kube.batch.job_status import JobStatusUpdate
 from pilothouse.kube.batch.job_updates import validate_job_update
 from pilothouse.kube.batch.job_validation import (
     COMPLETIONS_SOFT_LIMIT,
     INDEXED,
     PARALLELISM_SOFT_LIMIT,
+    default_job,
+    default_labels,
+    generate_selector,
     has_prefixed_labels,
     validate_generated_selector,
     validate_job_spec,

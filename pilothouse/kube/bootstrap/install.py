@@ -14,18 +14,18 @@ from pilothouse.apiserver.server.hooks import HookContext, PostStartHook, PreShu
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo, ClusterAuthenticationTrust
-from pilothouse.kube.bootstrap.endpoint_config import LEASE, MASTER_COUNT, NONE, EndpointConfig
-from pilothouse.kube.bootstrap.endpoint_leases import EndpointLeases
 from pilothouse.kube.bootstrap.endpoint_reconciler import (
+    EndpointLeases,
     EndpointReconciler,
     LeaseEndpointReconciler,
     MasterCountEndpointReconciler,
     NoEndpointReconciler,
+    WrittenEndpoints,
 )
 from pilothouse.kube.bootstrap.identity_lease import IdentityLease, IdentityLeaseGarbageCollector, hostname
 from pilothouse.kube.bootstrap.kubernetes_service import KubernetesService
 from pilothouse.kube.bootstrap.periodic import repeat, try_once
-from pilothouse.kube.bootstrap.written_endpoints import WrittenEndpoints
+from pilothouse.kube.config import LEASE, MASTER_COUNT, NONE, EndpointConfig
 from pilothouse.kube.coordination.leases import leases_with
 from pilothouse.kube.core.configmaps import CONFIG_MAPS
 from pilothouse.kube.core.endpoints import ENDPOINTS
@@ -33,7 +33,7 @@ from pilothouse.kube.core.namespaces import NAMESPACES
 from pilothouse.kube.core.services.storage import ServiceStorage
 from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES
 from pilothouse.kube.registries import Registries
-from pilothouse.kube.tracked_access import tracked_access
+from pilothouse.kube.served import tracked_access
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import Clock, is_date, system_clock

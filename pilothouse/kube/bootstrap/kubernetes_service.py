@@ -9,10 +9,8 @@ from collections.abc import Awaitable, Callable
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.bootstrap.address import PublicAddress
-from pilothouse.kube.bootstrap.endpoint_leases import RENEW_EVERY
-from pilothouse.kube.bootstrap.endpoint_reconciler import EndpointReconciler
+from pilothouse.kube.bootstrap.endpoint_reconciler import NAME, NAMESPACE, RENEW_EVERY, EndpointReconciler
 from pilothouse.kube.bootstrap.periodic import repeat, try_once
-from pilothouse.kube.bootstrap.written_endpoints import NAME, NAMESPACE
 from pilothouse.machinery.objects import Json
 
 PORT = 443

@@ -1,4 +1,4 @@
-"""CertificateSigningRequests: the server sets the requester; subresources approve and sign."""
+"""CertificateSigningRequests: the server sets the requester; authorized signers approve and sign by subresources."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authn.user_info import user_info
+from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision
 from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
@@ -19,11 +20,8 @@ from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.times import now
 
 _REQUESTER = ("username", "uid", "groups", "extra")
-
 GROUP = "certificates.k8s.io"
-
 _SPEC = "io.k8s.api.certificates.v1.CertificateSigningRequestSpec"
-
 # Column descriptions come from v1beta1, which is no longer served.
 _SIGNER = (
     "Requested signer for the request. It is a qualified name in the form: `scope-hostname.io/name`. "
@@ -152,3 +150,20 @@ CERTIFICATE_SIGNING_REQUESTS = Resource(
         Column("Condition", _condition, description="Conditions applied to the request, such as approval or denial."),
     ],
 )
+
+
+async def may_act_for_signer(authorizer: Authorizer, user: User, verb: str, signer: str) -> bool:
+    """Report whether the user may perform the verb for the signer or for its whole domain."""
+    for name in (signer, signer.partition("/")[0] + "/*"):
+        question = Attributes(
+            user=user,
+            verb=verb,
+            is_resource=True,
+            group="certificates.k8s.io",
+            version="*",
+            resource="signers",
+            name=name,
+        )
+        if (await authorizer.authorize(question)).decision is Decision.ALLOW:
+            return True
+    return False

@@ -1,14 +1,20 @@
-"""The storages of certificates.k8s.io."""
+"""The storages of certificates.k8s.io, and metrics of issued durations under upstream's names."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
+
+from prometheus_client import Counter
 
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
+from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.hooks import Hooks, Objections
 from pilothouse.apiserver.registry.operations import Updated, UpdateRequest
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
@@ -17,17 +23,15 @@ from pilothouse.kube.certificates.certificate_signing_requests import (
     GROUP,
     CertificateSigningRequestApprovalStrategy,
     CertificateSigningRequestStatusStrategy,
+    may_act_for_signer,
 )
 from pilothouse.kube.certificates.cluster_trust_bundles import CLUSTER_TRUST_BUNDLES
-from pilothouse.kube.certificates.metrics import IssuedDurations
 from pilothouse.kube.certificates.pod_certificate_requests import (
     POD_CERTIFICATE_REQUESTS,
     PodCertificateRequestStatusStrategy,
 )
-from pilothouse.kube.certificates.signers import may_act_for_signer
-from pilothouse.kube.other_versions import in_version
 from pilothouse.kube.registries import Registries
-from pilothouse.kube.served import served
+from pilothouse.kube.served import in_version, served
 from pilothouse.machinery import field
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.gofmt import quote
@@ -36,6 +40,23 @@ from pilothouse.machinery.objects import Json, name_of, part, text
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 _V1, _V1BETA1, _V1ALPHA1 = (GroupVersion(GROUP, version) for version in ("v1", "v1beta1", "v1alpha1"))
+
+_PREFIX = "apiserver_certificates_registry_csr"
+_ONLY = "sliced by signer (only kubernetes.io signer names are specifically identified)"
+REQUESTED_DURATIONS = Counter(
+    f"{_PREFIX}_requested_duration",
+    f"Total number of issued CSRs with a requested duration, {_ONLY}",
+    ["signerName"],
+    registry=REGISTRY,
+)
+HONORED_DURATIONS = Counter(
+    f"{_PREFIX}_honored_duration",
+    f"Total number of issued CSRs with a requested duration that was honored, {_ONLY}",
+    ["signerName"],
+    registry=REGISTRY,
+)
+_BACKDATING = 300
+"""Seconds of backdating tolerated."""
 
 
 class CertificatesStorageProvider:
@@ -99,3 +120,34 @@ def _trust_bundles(registries: Registries) -> list[ServedResource]:
     if not registries.features.enabled("ClusterTrustBundle") or not registries.any_enabled(_V1BETA1, _V1ALPHA1):
         return []
     return [served(registries.open(CLUSTER_TRUST_BUNDLES))]
+
+
+class IssuedDurations(Hooks):
+    """Counts a request with an explicit duration when its certificate is written."""
+
+    @asynccontextmanager
+    async def around_update(self, obj: Json, old: Json, *, dry_run: bool) -> AsyncIterator[Objections]:
+        yield None
+        asked = old["spec"].get("expirationSeconds")
+        issued = (obj.get("status") or {}).get("certificate")
+        if dry_run or asked is None or not issued or (old.get("status") or {}).get("certificate"):
+            return
+        signer = _shown(old["spec"]["signerName"])
+        REQUESTED_DURATIONS.labels(signer).inc()
+        if _is_honored(asked, issued):
+            HONORED_DURATIONS.labels(signer).inc()
+
+
+def _shown(signer: str) -> str:
+    return signer if signer.startswith("kubernetes.io/") else "other"
+
+
+def _is_honored(asked: int, issued: str) -> bool:
+    from cryptography.x509 import load_pem_x509_certificate
+
+    try:
+        certificate = load_pem_x509_certificate(base64.b64decode(issued))
+    except ValueError:
+        return False
+    lasts = (certificate.not_valid_after_utc - certificate.not_valid_before_utc).total_seconds()
+    return abs(asked - lasts) < _BACKDATING + asked / 20

@@ -11,13 +11,15 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.operations import Result, Validate
 from pilothouse.apiserver.registry.options import GetOptions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.kube.config import ServiceAccountConfig
 from pilothouse.kube.core.nodes.resource import NODES
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import served
-from pilothouse.kube.serviceaccount.claims import (
+from pilothouse.kube.serviceaccount.keys import SigningKey, TokenIssuer
+from pilothouse.kube.serviceaccount.validator import (
     EXTENDED_EXPIRATION,
     UNBOUND,
     WARN_ONLY_EXPIRATION,
@@ -25,9 +27,6 @@ from pilothouse.kube.serviceaccount.claims import (
     TokenBinding,
     make_claims,
 )
-from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
-from pilothouse.kube.serviceaccount.issuer import TokenIssuer
-from pilothouse.kube.serviceaccount.keys import SigningKey
 from pilothouse.kube.validation.fields import validate_token_expiration
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Conflict, Invalid, NotFound

@@ -9,6 +9,7 @@ from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedRe
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore, UpdateOnly
 from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.kube.config import ServiceAccountConfig
 from pilothouse.kube.core.componentstatuses import component_status_storages
 from pilothouse.kube.core.configmaps import CONFIG_MAPS
 from pilothouse.kube.core.endpoints import ENDPOINTS_DEPRECATION
@@ -38,7 +39,6 @@ from pilothouse.kube.core.services.storage import ServiceStorage
 from pilothouse.kube.events.events import core_event_storages
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import served, served_scale, with_status
-from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json

@@ -9,11 +9,10 @@ from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fie
 from pilothouse.apiserver.registry.strategy import GarbageCollection
 from pilothouse.apiserver.registry.table import NAME, Cell, Column
 from pilothouse.apiserver.storage.object import Fields
-from pilothouse.kube.events.ttl import DEFAULT_TTL
+from pilothouse.kube.config import DEFAULT_EVENT_TTL
 from pilothouse.kube.events.validation import validate_loosely, validate_strictly, validate_unchanged
-from pilothouse.kube.other_versions import VersionConversion
 from pilothouse.kube.registries import Registries
-from pilothouse.kube.served import served
+from pilothouse.kube.served import VersionConversion, served
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.durations import age
 from pilothouse.machinery.field import Errors
@@ -78,7 +77,7 @@ class CoreEventStrategy(KubeStrategy):
     allow_create_on_update = True
     garbage_collection = GarbageCollection.UNSUPPORTED
 
-    def __init__(self, ttl: int = DEFAULT_TTL) -> None:
+    def __init__(self, ttl: int = DEFAULT_EVENT_TTL) -> None:
         self._ttl = ttl
 
     def ttl(self, obj: Json) -> int:

@@ -27,7 +27,7 @@ from pilothouse.apiserver.flowcontrol.mandatory import (
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.kube.tracked_access import tracked_access
+from pilothouse.kube.served import tracked_access
 from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of
 from pilothouse.machinery.status_error import StatusError

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pilothouse.apiserver.flowcontrol.mandatory import EXEMPT, MANDATORY_SCHEMAS
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.flowcontrol.status import GROUP, FlowControlStatus, validate_status
+from pilothouse.kube.flowcontrol.priority_levels import GROUP, FlowControlStatus, validate_status
 from pilothouse.kube.strategy import SpecAndStatusStrategy
 from pilothouse.kube.validation.fields import follow, non_empty
 from pilothouse.kube.validation.internal_structs import ANY, FLAG, NUMBER, TEXT, pointer, slice_of, struct

@@ -1,29 +1,30 @@
-"""PriorityLevelConfigurations: concurrency of a level, and queuing of further requests."""
+"""PriorityLevelConfigurations: concurrency of a level, and queuing of further requests; and the status of the group."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from pilothouse.apiserver.flowcontrol.mandatory import EXEMPT, MANDATORY_LEVELS
+from pilothouse.apiserver.registry.carry_over import carry_over, carry_over_metadata
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.flowcontrol.status import GROUP, FlowControlStatus, validate_status
-from pilothouse.kube.strategy import SpecAndStatusStrategy
+from pilothouse.kube.strategy import KubeStrategy, SpecAndStatusStrategy
 from pilothouse.kube.validation.fields import required_one_of
 from pilothouse.kube.validation.internal_structs import ANY, NUMBER, TEXT, pointer, struct
-from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required, root
+from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required, root
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.objects import Json, annotations_of, name_of, number, part, text
+from pilothouse.machinery.objects import Json, annotations_of, items, name_of, number, part, text
 from pilothouse.machinery.validation.immutable import semantically_equal
+
+GROUP = "flowcontrol.apiserver.k8s.io"
 
 _KEEPS_ZERO = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
 _DEFAULT_SHARES = 30
 _QUEUING_DEFAULTS = {"handSize": 8, "queues": 64, "queueLengthLimit": 50}
 _MAX_QUEUES = 10_000_000
 _MAX_HASH_BITS = 60
-
 _shown_spec = struct(
     Type=TEXT,
     Limited=pointer(
@@ -38,6 +39,30 @@ _shown_spec = struct(
     ),
     Exempt=pointer(struct(NominalConcurrencyShares=ANY, LendablePercent=ANY)),
 )
+
+
+class FlowControlStatus(KubeStrategy):
+    """Stands before a kind's own strategy: a write of the status changes neither metadata nor spec."""
+
+    reset_fields: ClassVar[tuple[str, ...]] = ("metadata", "spec")
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        carry_over_metadata(obj, old)
+        carry_over(obj, old, "spec")
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        return validate_status(obj)
+
+
+def validate_status(obj: Json) -> Errors:
+    seen: set[str] = set()
+    for position, condition in enumerate(items(obj, "status", "conditions")):
+        path, kind = root("status", "conditions").index(position).child("type"), text(condition, "type")
+        if kind in seen:
+            yield duplicate(path, kind)
+        seen.add(kind)
+        if not kind:
+            yield required(path)
 
 
 class PriorityLevelStrategy(SpecAndStatusStrategy):
@@ -184,7 +209,6 @@ def _queuing(field: str) -> Callable[[Json], Any]:
 _TYPES = "io.k8s.api.flowcontrol.v1."
 _QUEUING = _TYPES + "QueuingConfiguration"
 _SHARES = "nominalConcurrencyShares"
-
 PRIORITY_LEVELS = Resource(
     names=Names("prioritylevelconfigurations", kind="PriorityLevelConfiguration"),
     strategy=PriorityLevelStrategy(),

@@ -12,11 +12,9 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext, PostStartHook, nothing_to_start
 from pilothouse.kube.flowcontrol.ensurer import BootstrapConfigurationEnsurer
 from pilothouse.kube.flowcontrol.flow_schemas import FLOW_SCHEMAS, FlowSchemaStatusStrategy
-from pilothouse.kube.flowcontrol.priority_levels import PRIORITY_LEVELS
-from pilothouse.kube.flowcontrol.status import GROUP
+from pilothouse.kube.flowcontrol.priority_levels import GROUP, PRIORITY_LEVELS
 from pilothouse.kube.registries import Registries
-from pilothouse.kube.served import with_status
-from pilothouse.kube.tracked_access import tracked_access
+from pilothouse.kube.served import tracked_access, with_status
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, name_of

@@ -11,7 +11,7 @@ from pilothouse.apiserver.authz.rules import NO_RULES, Rules
 from pilothouse.apiserver.http import LONGEST_READ
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.node_authorizer.graph import NodeGraph, ReferredObject
-from pilothouse.kube.rbac.bootstrap.tables import bootstrap_objects
+from pilothouse.kube.rbac.bootstrap_policy import bootstrap_objects
 from pilothouse.kube.rbac.rules import Role
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource

@@ -11,10 +11,10 @@ from pilothouse.apiserver.registry.informer import Drop, Put, RegistryFollower, 
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.tallies import HistogramTally
+from pilothouse.kinds.pods import is_mirror_pod
 from pilothouse.kube.certificates.pod_certificate_requests import POD_CERTIFICATE_REQUESTS
 from pilothouse.kube.core.persistentvolumes.resource import PERSISTENT_VOLUMES
 from pilothouse.kube.core.pods.resource import PODS
-from pilothouse.kube.mirror_pods import is_mirror_pod
 from pilothouse.kube.node_authorizer.graph import NodeGraph, ReferredObject, references_of_pod, secrets_of_volume
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.resource.resource_slices import RESOURCE_SLICES

@@ -19,9 +19,9 @@ from pilothouse.apiserver.registry.operations import MakeObject, Result, Updated
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.view import RegistryView
-from pilothouse.kube.rbac.authorizer.feed import PolicyFeed
-from pilothouse.kube.rbac.authorizer.policy import RoleRef
+from pilothouse.kube.rbac.authorizer import PolicyFeed
 from pilothouse.kube.rbac.missing_rights import MissingRights, missing_rights
+from pilothouse.kube.rbac.policy import RoleRef
 from pilothouse.kube.rbac.rules import ALL, PolicyRule
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden, NotFound

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from pilothouse.kube.rbac.covering import compacted
-from pilothouse.kube.rbac.rules import ALL, PolicyRule
+from pilothouse.kube.rbac.rules import ALL, PolicyRule, compacted
 from pilothouse.machinery.dataclass import dataclass
 
 _BLOCK = 2048

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.server.hooks import HookContext, PostStartHook
-from pilothouse.kube.rbac.authorizer.feed import PolicyFeed
-from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
+from pilothouse.kube.rbac.authorizer import PolicyFeed
 from pilothouse.kube.rbac.bindings import CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS
-from pilothouse.kube.rbac.bootstrap.ensure import BootstrapPolicy
 from pilothouse.kube.rbac.escalation import Escalation, PolicyBasedStorage
+from pilothouse.kube.rbac.policy import RBACPolicy
+from pilothouse.kube.rbac.reconciliation import BootstrapPolicy
 from pilothouse.kube.rbac.roles import CLUSTER_ROLES, GROUP, ROLES
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import served

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME
-from pilothouse.kube.gated_fields import drop_disabled
 from pilothouse.kube.resource.gated_fields import CLASS_SPEC_FIELDS
 from pilothouse.kube.resource.names import validate_slice
 from pilothouse.kube.resource.requests import MAX_CONFIGURATIONS, validate_configuration, validate_selectors
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import KubeStrategy, drop_disabled
 from pilothouse.kube.validation.resource_names import is_extended
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.objects import Json, items, metadata, part

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.gated_fields import gated
+from pilothouse.kube.strategy import gated
 
 _REQUESTS = ("devices.requests[].exactly", "devices.requests[].firstAvailable[]")
 _LISTS = ("ints", "bools", "strings", "versions")

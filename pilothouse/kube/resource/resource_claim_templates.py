@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME
-from pilothouse.kube.gated_fields import drop_disabled
 from pilothouse.kube.resource.device_classes import GROUP
 from pilothouse.kube.resource.gated_fields import CLAIM_SPEC_FIELDS
 from pilothouse.kube.resource.printed_claims import printed_template_spec
 from pilothouse.kube.resource.requests import default_requests, validate_claim_spec
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import KubeStrategy, drop_disabled
 from pilothouse.kube.validation.volume_claims import validate_template_metadata
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.objects import Json, part

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kinds.deletion import is_deleting
-from pilothouse.kube.gated_fields import drop_disabled
 from pilothouse.kube.resource.allocations import allocated_devices, device_id, validate_claim_status
 from pilothouse.kube.resource.device_classes import GROUP
 from pilothouse.kube.resource.gated_fields import CLAIM_SPEC_FIELDS, CLAIM_STATUS_FIELDS
 from pilothouse.kube.resource.printed_claims import printed_claim_spec
 from pilothouse.kube.resource.requests import RequestNames, default_requests, validate_claim_spec
 from pilothouse.kube.resource.taints import default_tolerations
-from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource, zero_value
+from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource, drop_disabled, zero_value
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, items, part

@@ -8,13 +8,12 @@ from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.storage.object import Fields
-from pilothouse.kube.gated_fields import drop_disabled
 from pilothouse.kube.resource.device_classes import GROUP
 from pilothouse.kube.resource.devices import UNSET_OR_TRUE, validate_counter_set, validate_device
 from pilothouse.kube.resource.gated_fields import SLICE_SPEC_FIELDS
 from pilothouse.kube.resource.names import validate_driver_name, validate_pool_name, validate_set
 from pilothouse.kube.resource.taints import default_taints
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import KubeStrategy, drop_disabled
 from pilothouse.kube.validation.fields import dns_subdomain, positive
 from pilothouse.kube.validation.selectors import validate_node_selector
 from pilothouse.machinery.field import Errors, Path, invalid, required, root

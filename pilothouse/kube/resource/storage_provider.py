@@ -6,7 +6,6 @@ from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
 from pilothouse.kube.core.namespaces import NAMESPACES
-from pilothouse.kube.other_versions import in_version
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.resource.claim_authorization import AdminAccess, AdminAccessStatus, ResourceClaimStatusStore
 from pilothouse.kube.resource.device_classes import DEVICE_CLASSES, GROUP
@@ -16,7 +15,7 @@ from pilothouse.kube.resource.resource_claims import RESOURCE_CLAIMS
 from pilothouse.kube.resource.resource_pool_status_requests import RESOURCE_POOL_STATUS_REQUESTS
 from pilothouse.kube.resource.resource_slices import RESOURCE_SLICES
 from pilothouse.kube.resource.v1beta1 import V1BETA1, V1BETA1_CONVERSIONS
-from pilothouse.kube.served import served, with_status
+from pilothouse.kube.served import in_version, served, with_status
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import labels_of
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from copy import deepcopy
 
 from pilothouse.apiserver.registry.resource import Resource
-from pilothouse.kube.other_versions import VersionConversion, fitted
 from pilothouse.kube.resource.device_classes import GROUP
 from pilothouse.kube.resource.requests import default_request
 from pilothouse.kube.resource.resource_claim_templates import RESOURCE_CLAIM_TEMPLATES
 from pilothouse.kube.resource.resource_claims import RESOURCE_CLAIMS, default_status
 from pilothouse.kube.resource.resource_slices import RESOURCE_SLICES
 from pilothouse.kube.resource.taints import default_taints, default_tolerations
+from pilothouse.kube.served import VersionConversion, fitted
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json, items, part, text

@@ -6,8 +6,8 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.kube.served import tracked_access
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.machinery.field import Errors, forbidden, not_supported, root
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.validation.immutable import validate_immutable_field

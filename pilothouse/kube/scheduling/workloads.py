@@ -6,12 +6,7 @@ from itertools import zip_longest
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME
-from pilothouse.kube.scheduling.pod_group_rules import (
-    drop_disabled_group_fields,
-    keyed_list,
-    required_name,
-    validate_group,
-)
+from pilothouse.kube.scheduling.pod_groups import drop_disabled_group_fields, keyed_list, required_name, validate_group
 from pilothouse.kube.scheduling.priorityclasses import GROUP
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow

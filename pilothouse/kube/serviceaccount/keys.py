@@ -1,4 +1,4 @@
-"""Keys of service account tokens, loaded on demand from PEM files: RSA, or ECDSA on a NIST curve.
+"""Keys of service account tokens, loaded on demand from PEM files: RSA, or ECDSA on a NIST curve; and the issuer.
 
 `load` reads files and imports libraries in a thread, because both would block the event loop. Changed files are
 reloaded; a failed reload keeps the loaded keys. A key id is a hash of the public key.
@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     PublicKey: TypeAlias = RSAPublicKey | EllipticCurvePublicKey
 
     from pilothouse.machinery.objects import Json
+import orjson
+
+from pilothouse.machinery.objects import Json
 
 log = logging.getLogger(__name__)
-
 T = TypeVar("T")
-
 _BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.+?-----END \1-----", re.DOTALL)
 _ECDSA = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 
@@ -192,3 +193,20 @@ def _public(block: bytes) -> PublicKey | None:
     if isinstance(key, ec.EllipticCurvePublicKey):
         return key if key.curve.name in _ECDSA else None
     return key if isinstance(key, rsa.RSAPublicKey) else None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenIssuer:
+    name: str
+    key: SigningKey
+
+    async def sign(self, claims: Json) -> str:
+        """Raise OSError or ValueError for an unreadable key."""
+        await self.key.load()
+        import jwt
+
+        verifying = self.key.verifying
+        payload = orjson.dumps(claims | {"iss": self.name}, option=orjson.OPT_SORT_KEYS)
+        # Upstream's tokens have no `typ` header.
+        headers = {"kid": verifying.id, "typ": None}
+        return jwt.PyJWS().encode(payload, self.key.private, algorithm=verifying.algorithm, headers=headers)

@@ -26,7 +26,7 @@ from pilothouse.controllers.serviceaccount.token_secrets import (
 )
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kube.serviceaccount.authenticator import AUTO_TOKENS, INVALID_AUTO_TOKENS, LEGACY_TOKENS, MANUAL_TOKENS
-from pilothouse.kube.serviceaccount.getter import TokenGetter
+from pilothouse.kube.serviceaccount.validator import TokenGetter
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource

@@ -11,7 +11,7 @@ from pilothouse.apiserver.endpoints.restful import get_route
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.openapi.route import STRING, Route, RouteContainer
 from pilothouse.apiserver.server.server import GenericAPIServer
-from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
+from pilothouse.kube.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.keys import VerifyingKeys
 from pilothouse.machinery.objects import Json
 

@@ -8,9 +8,8 @@ from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.server.features import enabled
-from pilothouse.kube.gated_fields import drop_disabled, gated
 from pilothouse.kube.storage.storageclasses import GROUP
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import KubeStrategy, drop_disabled, gated
 from pilothouse.kube.validation.fields import one_of, validate_token_expiration
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, root
 from pilothouse.machinery.objects import Json, items, part, text

@@ -14,8 +14,7 @@ from pilothouse.apiserver.authn.jwt.settings import ClaimOrExpression, IssuerSet
 from pilothouse.apiserver.authn.request_header import STANDARD
 from pilothouse.apiserver.authn.tokens import read_token_file
 from pilothouse.apiserver.authn.webhook_tokens import WebhookTokens
-from pilothouse.kube.serviceaccount.claims import PRIVATE
-from pilothouse.kube.serviceaccount.validator import user_of
+from pilothouse.kube.serviceaccount.validator import PRIVATE, user_of
 from pilothouse.machinery.objects import Json
 
 EVIL = "bob\r\nX-Remote-Group: system:masters"

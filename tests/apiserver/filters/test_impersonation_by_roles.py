@@ -9,8 +9,8 @@ from rbac_store import allow, binding, role, user
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.filters.impersonation import with_impersonation
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.kube.rbac.authorizer.authorizer import RBACAuthorizer
-from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
+from pilothouse.kube.rbac.authorizer import RBACAuthorizer
+from pilothouse.kube.rbac.policy import RBACPolicy
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.objects import Json
 

@@ -11,8 +11,7 @@ import pytest
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.apiserver.authz.rules import NonResourceRule, ResourceRule
-from pilothouse.kube.abac.authorizer import ABACAuthorizer
-from pilothouse.kube.abac.policy_file import read_policies
+from pilothouse.kube.abac import ABACAuthorizer, read_policies
 
 ALICE = User("alice", groups=("devs", "system:authenticated"))
 STRANGER = User("system:anonymous", groups=("system:unauthenticated",))

@@ -8,11 +8,10 @@ import pytest
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authn.user import User
-from pilothouse.kube.admission.claim_resize import PersistentVolumeClaimResize
 from pilothouse.kube.admission.default_classes import DefaultIngressClass, DefaultStorageClass
-from pilothouse.kube.admission.node_taints import TaintNodesByCondition
-from pilothouse.kube.admission.pod_topology_labels import PodTopologyLabels
-from pilothouse.kube.admission.storage_object_in_use_protection import StorageObjectInUseProtection
+from pilothouse.kube.admission.pod_placement import PodTopologyLabels
+from pilothouse.kube.admission.tolerations import TaintNodesByCondition
+from pilothouse.kube.admission.volumes import PersistentVolumeClaimResize, StorageObjectInUseProtection
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json

@@ -10,7 +10,7 @@ from admission_requests import pod, writing
 
 from pilothouse.client.fake_clock import FakeClock
 from pilothouse.client.rest.errors import ConnectionFailed
-from pilothouse.kube.admission.image_policy import ImagePolicyConfig, ImagePolicyWebhook
+from pilothouse.kube.admission.images import ImagePolicyConfig, ImagePolicyWebhook
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.objects import Json
 

@@ -11,10 +11,9 @@ from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Decision
 from pilothouse.apiserver.authz.interface import Attributes as Question
+from pilothouse.kube.admission.node_restriction.credentials import NodePodCertificates, NodeTokens
 from pilothouse.kube.admission.node_restriction.plugin import NodeRestriction
-from pilothouse.kube.admission.node_restriction.pod_certificates import NodePodCertificates
 from pilothouse.kube.admission.node_restriction.pods import NodePods
-from pilothouse.kube.admission.node_restriction.tokens import NodeTokens
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import StatusError

@@ -10,7 +10,7 @@ import pytest
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.server.features import FeatureGates, serve_with
-from pilothouse.kube.admission.node_restriction.pod_certificates import NodePodCertificates
+from pilothouse.kube.admission.node_restriction.credentials import NodePodCertificates
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import StatusError

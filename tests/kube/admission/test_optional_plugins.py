@@ -11,18 +11,16 @@ from whole_server import whole_server
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.client.fake_clock import FakeClock
 from pilothouse.kube.admission.always import AlwaysDeny
-from pilothouse.kube.admission.always_pull_images import AlwaysPullImages
 from pilothouse.kube.admission.deny_service_external_ips import DenyServiceExternalIPs
 from pilothouse.kube.admission.event_rate_limit import EventRateLimit
-from pilothouse.kube.admission.extended_resource_toleration import ExtendedResourceToleration
+from pilothouse.kube.admission.images import AlwaysPullImages
 from pilothouse.kube.admission.owner_references import (
     MappedResource,
     OwnerReferencesPermissionEnforcement,
     mapped_resources,
 )
-from pilothouse.kube.admission.pod_anti_affinity import LimitPodHardAntiAffinityTopology
-from pilothouse.kube.admission.pod_node_selector import PodNodeSelector
-from pilothouse.kube.admission.pod_toleration_restriction import PodTolerationRestriction
+from pilothouse.kube.admission.pod_placement import LimitPodHardAntiAffinityTopology, PodNodeSelector
+from pilothouse.kube.admission.tolerations import ExtendedResourceToleration, PodTolerationRestriction
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json

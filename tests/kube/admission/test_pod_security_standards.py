@@ -9,10 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilothouse.kube.admission.podsecurity.checks import CheckedPod
-from pilothouse.kube.admission.podsecurity.configuration import Configuration
-from pilothouse.kube.admission.podsecurity.evaluator import evaluate, in_detail
-from pilothouse.kube.admission.podsecurity.existing_pods import one_of_each_controller_first, warnings_about
-from pilothouse.kube.admission.podsecurity.policy import Level, LevelVersion, NamespacePolicy, policy_of
+from pilothouse.kube.admission.podsecurity.evaluator import (
+    evaluate,
+    in_detail,
+    one_of_each_controller_first,
+    warnings_about,
+)
+from pilothouse.kube.admission.podsecurity.policy import Configuration, Level, LevelVersion, NamespacePolicy, policy_of
 
 BASELINE, RESTRICTED = LevelVersion(Level.baseline), LevelVersion(Level.restricted)
 GOOD: dict[str, Any] = {

@@ -6,9 +6,8 @@ import pytest
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authn.user import User
-from pilothouse.kube.admission.default_toleration_seconds import NOT_READY, UNREACHABLE, DefaultTolerationSeconds
 from pilothouse.kube.admission.runtime_class import RuntimeClass
-from pilothouse.kube.admission.tolerations import merge_tolerations
+from pilothouse.kube.admission.tolerations import NOT_READY, UNREACHABLE, DefaultTolerationSeconds, merge_tolerations
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json

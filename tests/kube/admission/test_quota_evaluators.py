@@ -10,9 +10,12 @@ import pytest
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authn.user import User
 from pilothouse.kinds.resource_lists import ResourceList
-from pilothouse.kube.admission.quota.claims import ClaimEvaluator
-from pilothouse.kube.admission.quota.device_claims import DeviceClaimEvaluator
-from pilothouse.kube.admission.quota.evaluators import CountEvaluator, ServiceEvaluator
+from pilothouse.kube.admission.quota.evaluators import (
+    ClaimEvaluator,
+    CountEvaluator,
+    DeviceClaimEvaluator,
+    ServiceEvaluator,
+)
 from pilothouse.kube.admission.quota.pods import PodEvaluator
 from pilothouse.machinery.names import GroupResource, GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json

@@ -14,10 +14,9 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Creator
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.kube.authentication.storage_provider import SelfSubjectReviews, TokenReviews
+from pilothouse.kube.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuthenticator
-from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
-from pilothouse.kube.serviceaccount.issuer import TokenIssuer
-from pilothouse.kube.serviceaccount.keys import SigningKey
+from pilothouse.kube.serviceaccount.keys import SigningKey, TokenIssuer
 from pilothouse.kube.serviceaccount.validator import BoundTokenValidator
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.names import GroupResource

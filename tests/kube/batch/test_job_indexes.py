@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.kube.batch.job_indexes import IndexesError, count_indexes, first_overlap
+from pilothouse.kube.batch.job_policies import IndexesError, count_indexes, first_overlap
 
 MANY = 40
 index_sets = st.frozensets(st.integers(0, MANY - 1))

@@ -11,9 +11,14 @@ from patience import PATIENCE
 
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.kube.bootstrap.address import PublicAddress
-from pilothouse.kube.bootstrap.endpoint_leases import EndpointLeases
-from pilothouse.kube.bootstrap.endpoint_reconciler import LeaseEndpointReconciler, MasterCountEndpointReconciler
-from pilothouse.kube.bootstrap.written_endpoints import NAME, NAMESPACE, WrittenEndpoints
+from pilothouse.kube.bootstrap.endpoint_reconciler import (
+    NAME,
+    NAMESPACE,
+    EndpointLeases,
+    LeaseEndpointReconciler,
+    MasterCountEndpointReconciler,
+    WrittenEndpoints,
+)
 from pilothouse.kube.core.endpoints import ENDPOINTS
 from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES
 from pilothouse.kube.registries import Registries

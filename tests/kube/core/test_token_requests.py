@@ -17,11 +17,10 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+from pilothouse.kube.config import ServiceAccountConfig
 from pilothouse.kube.core.serviceaccount_tokens import BoundObjects, TokenStorage, default_token_request
 from pilothouse.kube.registries import Registries
-from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
-from pilothouse.kube.serviceaccount.issuer import TokenIssuer
-from pilothouse.kube.serviceaccount.keys import SigningKey
+from pilothouse.kube.serviceaccount.keys import SigningKey, TokenIssuer
 from pilothouse.machinery.errors import BadRequest, Conflict, Invalid, NotFound
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json

@@ -7,7 +7,7 @@ from pathlib import Path
 from services import Cluster, service_cluster
 
 from pilothouse.kube.core.services.network import ServiceNetwork
-from pilothouse.kube.networking.default_service_cidr import DefaultServiceCIDR
+from pilothouse.kube.networking.service_cidrs import DefaultServiceCIDR
 from pilothouse.machinery.objects import Json
 
 SINGLE = ServiceNetwork(("10.0.0.5/24",))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Attributes, Decision
 from pilothouse.apiserver.authz.rules import NonResourceRule, ResourceRule
-from pilothouse.kube.rbac.authorizer.authorizer import RBACAuthorizer
-from pilothouse.kube.rbac.authorizer.policy import RBACPolicy, Scoped
+from pilothouse.kube.rbac.authorizer import RBACAuthorizer
+from pilothouse.kube.rbac.policy import RBACPolicy, Scoped
 from pilothouse.machinery.objects import Json
 
 READ_PODS: Json = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}

@@ -10,7 +10,7 @@ import pytest
 from rbac_store import RBACStore, allow, rbac_store, role, user
 from recorded import recorded
 
-from pilothouse.kube.rbac.bootstrap.tables import AUTO_UPDATE, bootstrap_objects
+from pilothouse.kube.rbac.bootstrap_policy import AUTO_UPDATE, bootstrap_objects
 from pilothouse.machinery.objects import Json, metadata
 
 FACTS = recorded("facts") / "rbac-bootstrap.json"

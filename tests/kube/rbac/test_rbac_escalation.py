@@ -13,7 +13,7 @@ from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.operations import UpdateRequest
 from pilothouse.apiserver.registry.options import WriteOptions
-from pilothouse.kube.rbac.authorizer.authorizer import RBACAuthorizer
+from pilothouse.kube.rbac.authorizer import RBACAuthorizer
 from pilothouse.kube.rbac.escalation import Escalation, PolicyBasedStorage
 from pilothouse.machinery.errors import Forbidden, NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of

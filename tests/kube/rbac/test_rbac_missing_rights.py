@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilothouse.kube.rbac import missing_rights as module
-from pilothouse.kube.rbac.covering import compacted, uncovered
 from pilothouse.kube.rbac.missing_rights import missing_rights
-from pilothouse.kube.rbac.rules import PolicyRule
+from pilothouse.kube.rbac.rules import PolicyRule, compacted, uncovered
 
 
 def some(*words: str) -> st.SearchStrategy[tuple[str, ...]]:

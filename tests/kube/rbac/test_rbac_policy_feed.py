@@ -12,8 +12,7 @@ from rbac_store import RBACStore, allow, binding, rbac_store, role, user
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Attributes, Decision
-from pilothouse.kube.rbac.authorizer.authorizer import RBACAuthorizer
-from pilothouse.kube.rbac.authorizer.feed import PolicyFeed
+from pilothouse.kube.rbac.authorizer import PolicyFeed, RBACAuthorizer
 
 GET_PODS = Attributes(User("jane"), "get", is_resource=True, resource="pods", namespace="a")
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pilothouse.kube.rbac.covering import compacted, uncovered
-from pilothouse.kube.rbac.rules import PolicyRule, Role
+from pilothouse.kube.rbac.rules import PolicyRule, Role, compacted, uncovered
 
 READ_PODS = PolicyRule(("get", "list"), ("",), ("pods",))
 EACH_VERB = [PolicyRule((verb,), ("",), ("pods",)) for verb in READ_PODS.verbs]

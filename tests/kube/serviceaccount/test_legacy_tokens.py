@@ -15,15 +15,14 @@ from pilothouse.apiserver.authn.interface import InvalidToken
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER, legacy_claims
+from pilothouse.kube.config import ServiceAccountConfig
 from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuthenticator
-from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
-from pilothouse.kube.serviceaccount.getter import StoredTokenObjects
-from pilothouse.kube.serviceaccount.issuer import TokenIssuer
-from pilothouse.kube.serviceaccount.keys import SigningKey
+from pilothouse.kube.serviceaccount.keys import SigningKey, TokenIssuer
 from pilothouse.kube.serviceaccount.legacy import LegacyValidator, SecretUses
+from pilothouse.kube.serviceaccount.validator import StoredTokenObjects
 from pilothouse.machinery.objects import Json, labels_of
 from pilothouse.machinery.times import system_clock
 

@@ -11,7 +11,7 @@ import pytest
 from service_account_tokens import write_key
 from whole_server import whole_server
 
-from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
+from pilothouse.kube.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.keys import VerifyingKeys
 from pilothouse.kube.serviceaccount.openid import OpenIDMetadata, is_openid_issuer
 from pilothouse.testing import API

@@ -11,10 +11,9 @@ import pytest
 from service_account_tokens import ISSUER, Objects, SetClock, claims, write_key
 
 from pilothouse.apiserver.authn.interface import InvalidToken
+from pilothouse.kube.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuthenticator
-from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
-from pilothouse.kube.serviceaccount.issuer import TokenIssuer
-from pilothouse.kube.serviceaccount.keys import SigningKey
+from pilothouse.kube.serviceaccount.keys import SigningKey, TokenIssuer
 from pilothouse.kube.serviceaccount.validator import BoundTokenValidator
 
 

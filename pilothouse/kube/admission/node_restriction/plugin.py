@@ -7,17 +7,16 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
-from pilothouse.kube.admission.node_restriction.own_node import admit_node
+from pilothouse.kube.admission.node_restriction.credentials import NodePodCertificates, NodeTokens
 from pilothouse.kube.admission.node_restriction.own_objects import (
     admit_claim_status,
     admit_csi_node,
     admit_lease,
+    admit_node,
     admit_resource_slice,
     admit_signing_request,
 )
-from pilothouse.kube.admission.node_restriction.pod_certificates import NodePodCertificates
 from pilothouse.kube.admission.node_restriction.pods import NodePods
-from pilothouse.kube.admission.node_restriction.tokens import NodeTokens
 from pilothouse.kube.node_authorizer.authorizer import node_name_of
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource

@@ -10,15 +10,17 @@ from pilothouse.kube.admission.podsecurity.checks import (
     CheckedPod,
     CheckPod,
     Violation,
+    app_armor,
     named,
     plural,
     quoted,
+    seccomp_annotations,
+    seccomp_fields,
     security_of,
     setters,
     unless,
 )
 from pilothouse.kube.admission.podsecurity.policy import Level
-from pilothouse.kube.admission.podsecurity.profiles import app_armor, seccomp_annotations, seccomp_fields
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 

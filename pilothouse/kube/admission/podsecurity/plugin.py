@@ -1,6 +1,7 @@
 """PodSecurity: enforces the level in the namespace's labels on pods.
 
-Workloads are never rejected: violations of their pod templates are warnings.
+Workloads are never rejected: violations of their pod templates are warnings. Evaluations and exemptions are counted
+under upstream's names.
 """
 
 from __future__ import annotations
@@ -9,12 +10,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
+from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import CounterTally
 from pilothouse.kube.admission.podsecurity.checks import CheckedPod, Violation
-from pilothouse.kube.admission.podsecurity.configuration import Configuration
-from pilothouse.kube.admission.podsecurity.evaluator import evaluate, in_detail
-from pilothouse.kube.admission.podsecurity.existing_pods import one_of_each_controller_first, warnings_about
-from pilothouse.kube.admission.podsecurity.metrics import EVALUATIONS, EXEMPTIONS
+from pilothouse.kube.admission.podsecurity.evaluator import (
+    evaluate,
+    in_detail,
+    one_of_each_controller_first,
+    warnings_about,
+)
 from pilothouse.kube.admission.podsecurity.policy import (
+    Configuration,
     LabelledPolicy,
     Level,
     LevelVersion,
@@ -32,7 +38,6 @@ from pilothouse.machinery.status_error import aggregate
 NamespaceLabels: TypeAlias = Callable[[str], Awaitable[Mapping[str, str] | None]]
 """Returns the labels of a namespace, or None if the namespace does not exist."""
 ListPods: TypeAlias = Callable[[str], Awaitable[list[Json]]]
-
 _NAMESPACES, _PODS = GroupResource("", "namespaces"), GroupResource("", "pods")
 _TEMPLATES: dict[GroupResource, tuple[str, ...]] = {
     GroupResource("", "podtemplates"): ("template",),
@@ -47,6 +52,12 @@ _TEMPLATES: dict[GroupResource, tuple[str, ...]] = {
 """Paths of pod templates, by resource."""
 _HARMLESS = frozenset(["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"])
 """Subresources of pods without changes to the spec."""
+
+_OF_REQUEST = ("request_operation", "resource", "subresource")
+_NEWEST_SERVED = 36
+_OPERATIONS = ("create", "update")
+"""Common label sets are created in advance, with the value 0."""
+_RESOURCES = {"pods": "pod", "namespaces": "namespace"}
 
 
 class PodSecurity(Handler):
@@ -185,3 +196,50 @@ def _is_significant(pod: Json, old: Json) -> bool:
     known = {container["name"]: container.get("image") for container in old_spec.get("ephemeralContainers") or []}
     added = new_spec.get("ephemeralContainers") or []
     return any(known.get(container["name"], known) != container.get("image") for container in added)
+
+
+class _Evaluations:
+    def __init__(self) -> None:
+        self._tally = CounterTally(
+            "pod_security_evaluations",
+            "[ALPHA] Number of policy evaluations that occurred, not counting ignored or exempt requests.",
+            ("decision", "policy_level", "policy_version", "mode", *_OF_REQUEST),
+            registry=REGISTRY,
+        )
+        for operation in _OPERATIONS:
+            self._tally.row(("allow", "privileged", "latest", "enforce", operation, "pod", ""))
+
+    def record(self, decision: str, policy: LevelVersion, mode: str, attributes: Attributes) -> None:
+        version = _version(policy)
+        self._tally.inc((decision, policy.level.name, version, mode, *_of_request(attributes)))
+
+
+class _Exemptions:
+    def __init__(self) -> None:
+        self._tally = CounterTally(
+            "pod_security_exemptions",
+            "[ALPHA] Number of exempt requests, not counting ignored or out of scope requests.",
+            _OF_REQUEST,
+            registry=REGISTRY,
+        )
+        for operation in _OPERATIONS:
+            for resource in ("pod", "controller"):
+                self._tally.row((operation, resource, ""))
+
+    def record(self, attributes: Attributes) -> None:
+        self._tally.inc(_of_request(attributes))
+
+
+def _version(policy: LevelVersion) -> str:
+    if policy.level is Level.privileged or policy.minor is None:
+        return "latest"
+    return f"v1.{policy.minor}" if policy.minor <= _NEWEST_SERVED else "future"
+
+
+def _of_request(attributes: Attributes) -> tuple[str, str, str]:
+    resource = _RESOURCES.get(attributes.resource.resource, "controller")
+    return attributes.operation.value.lower(), resource, attributes.subresource
+
+
+EVALUATIONS = _Evaluations()
+EXEMPTIONS = _Exemptions()

@@ -1,19 +1,21 @@
-"""Policy of a namespace, from labels: level and version to enforce, audit and warn.
+"""Policy of a namespace: level and version to enforce, audit and warn, from labels and PodSecurityConfiguration.
 
-Invalid labels select the restricted level for enforcement, and the privileged level for audit and warnings.
+Invalid labels select the restricted level for enforcement, and the privileged level for audit and warnings. The
+configuration has defaults for namespaces without labels, and exemptions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from enum import IntEnum
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.field import FieldError, invalid, root
+from pilothouse.machinery.field import Errors, FieldError, duplicate, invalid, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.validation.object_names import name_is_dns_label, name_is_dns_subdomain
 
 _PREFIX = "pod-security.kubernetes.io/"
 _VERSION = re.compile(r"v1\.(0|[1-9][0-9]*)")
@@ -134,3 +136,67 @@ def exempt_namespace_warning(namespace: Json, policy: NamespacePolicy, defaults:
     ]
     reason = f"namespace {quote(name_of(namespace))} is exempt from Pod Security"
     return f"{reason}, and the policy ({', '.join(ignored)}) will be ignored"
+
+
+PRIVILEGED = NamespacePolicy()
+_MODES = ("enforce", "warn", "audit")
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    defaults: NamespacePolicy = PRIVILEGED
+    exempt_namespaces: frozenset[str] = frozenset()
+    exempt_users: frozenset[str] = frozenset()
+    exempt_runtime_classes: frozenset[str] = frozenset()
+
+    @classmethod
+    def parse(cls, config: Json) -> Configuration:
+        """Parse a PodSecurityConfiguration. Raise ValueError with every problem."""
+        if problems := [str(error) for error in _problems(config)]:
+            raise ValueError(f"PodSecurity invalid: {'; '.join(problems)}")
+        defaults, exemptions = config.get("defaults") or {}, config.get("exemptions") or {}
+        modes = {mode: LevelVersion(parse_level(_level(defaults, mode)), _minor(defaults, mode)) for mode in _MODES}
+        return cls(
+            NamespacePolicy(**modes),
+            exempt_namespaces=frozenset(exemptions.get("namespaces") or ()),
+            exempt_users=frozenset(exemptions.get("usernames") or ()),
+            exempt_runtime_classes=frozenset(exemptions.get("runtimeClasses") or ()),
+        )
+
+
+def _level(defaults: Json, mode: str) -> str:
+    return defaults.get(mode) or "privileged"
+
+
+def _minor(defaults: Json, mode: str) -> int | None:
+    return parse_version(defaults.get(f"{mode}-version") or "latest")
+
+
+def _problems(config: Json) -> Errors:
+    defaults, exemptions = config.get("defaults") or {}, config.get("exemptions") or {}
+    for mode in _MODES:
+        try:
+            parse_level(_level(defaults, mode))
+        except ValueError as error:
+            yield invalid(root("defaults", mode), defaults[mode], str(error))
+        try:
+            _minor(defaults, mode)
+        except ValueError as error:
+            yield invalid(root("defaults", f"{mode}-version"), defaults[f"{mode}-version"], str(error))
+    for field in ("namespaces", "runtimeClasses", "usernames"):
+        names = exemptions.get(field) or []
+        seen: set[str] = set()
+        for index, name in enumerate(names):
+            path = root("exemptions", field).index(index)
+            if wrong := ", ".join(_name_problems(field, name)):
+                yield invalid(path, name, wrong)
+            elif name in seen:
+                yield duplicate(path, name)
+            seen.add(name)
+
+
+def _name_problems(field: str, name: str) -> Iterator[str]:
+    if field == "usernames":
+        yield from () if name else ("username must not be empty",)
+    else:
+        yield from name_is_dns_label(name) if field == "namespaces" else name_is_dns_subdomain(name)

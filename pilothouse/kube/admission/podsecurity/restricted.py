@@ -11,12 +11,12 @@ from pilothouse.kube.admission.podsecurity.checks import (
     named,
     plural,
     quoted,
+    seccomp_required,
     security_of,
     setters,
     unless,
 )
 from pilothouse.kube.admission.podsecurity.policy import Level
-from pilothouse.kube.admission.podsecurity.profiles import seccomp_required
 from pilothouse.machinery.objects import Json
 
 _ALLOWED_VOLUMES = frozenset(

@@ -1,18 +1,36 @@
-"""Quota evaluators: usage of an object by resource name. Other resources are counted."""
+"""Quota evaluators: usage of an object by resource name. Other resources are counted.
+
+Claims: count and storage, in total and per storage class. Resource claims: devices per device class, also by extended
+resource name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.controllers.resourcequota.evaluator import QuotaEvaluator
-from pilothouse.kinds.resource_lists import ResourceList
+from pilothouse.controllers.resourcequota.evaluator import ExtendedResources, QuotaEvaluator
+from pilothouse.kinds.resource_lists import ResourceList, added
+from pilothouse.kube.core.persistentvolumes.resource import storage_class
+from pilothouse.kube.validation.quota_scopes import VOLUME_ATTRIBUTES_CLASS
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.objects import Json, items, part, text
-from pilothouse.machinery.quantity import ZERO, Quantity
+from pilothouse.machinery.objects import Json, annotations_of, items, part, text
+from pilothouse.machinery.quantity import ZERO, Quantity, parse_quantity
 
 ONE = Quantity(1)
+
+_NAMES = ("persistentvolumeclaims", "requests.storage")
+_OF_CLASS = ".storageclass.storage.k8s.io/"
+_SUFFIXES = tuple(_OF_CLASS + name for name in _NAMES)
+
+COUNT = "count/resourceclaims.resource.k8s.io"
+_OF_DEVICE_CLASS = ".deviceclass.resource.k8s.io/devices"
+_IMPLICIT = "requests.deviceclass.resource.kubernetes.io/"
+_REQUESTS = "requests."
+_ALL_DEVICES = 32
+"""Maximum devices of a request with allocation mode All."""
+_EXTENDED_RESOURCE_CLAIM = "resource.kubernetes.io/extended-resource-claim"
 
 
 class AdmissionEvaluator(QuotaEvaluator, Protocol):
@@ -98,3 +116,104 @@ def _node_ports(spec: Json, kind: str) -> int:
     if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
         return sum(1 for port in ports if port.get("nodePort"))
     return len(ports) if kind in ("NodePort", "LoadBalancer") else 0
+
+
+class ClaimEvaluator:
+    counts_only = False
+
+    def handles(self, attributes: Attributes) -> bool:
+        if attributes.subresource not in ("", "status"):
+            return False
+        return attributes.operation in (Operation.CREATE, Operation.UPDATE)
+
+    def matching(self, names: Iterable[str]) -> list[str]:
+        own = ("count/persistentvolumeclaims", *_NAMES)
+        return sorted(name for name in names if name in own or name.endswith(_SUFFIXES))
+
+    def in_scope(self, scope: Json, obj: Json) -> bool:
+        if scope.get("scopeName") != VOLUME_ATTRIBUTES_CLASS:
+            return False
+        names = _attributes_classes(obj)
+        return any(in_values(scope, name) for name in names) if names else in_values(scope, None)
+
+    def missing(self, names: Iterable[str], obj: Json) -> str:
+        return ""
+
+    def usage(self, obj: Json) -> ResourceList:
+        used: ResourceList = {"count/persistentvolumeclaims": ONE, "persistentvolumeclaims": ONE}
+        if (size := _storage(obj)) is not None:
+            used["requests.storage"] = size
+        if name := storage_class(obj):
+            used |= {f"{name}{_OF_CLASS}{item}": used[item] for item in _NAMES if item in used}
+        return used
+
+
+def _attributes_classes(claim: Json) -> set[str]:
+    """Return the current, desired and pending volume attributes classes."""
+    return {
+        text(claim, "spec", "volumeAttributesClassName"),
+        text(claim, "status", "currentVolumeAttributesClassName"),
+        text(claim, "status", "modifyVolumeStatus", "targetVolumeAttributesClassName"),
+    } - {""}
+
+
+def _storage(claim: Json) -> Quantity | None:
+    """Return the requested bytes, or the allocated bytes of a pending expansion."""
+    asked = part(claim, "spec", "resources", "requests").get("storage")
+    if asked is None:
+        return None
+    taken = part(claim, "status", "allocatedResources").get("storage") or "0"
+    return max(parse_quantity(asked), parse_quantity(taken)).round_up(0)
+
+
+class DeviceClaimEvaluator:
+    counts_only = False
+
+    def __init__(self, extended_resources: ExtendedResources) -> None:
+        self._extended_resources = extended_resources
+
+    def handles(self, attributes: Attributes) -> bool:
+        return not attributes.subresource and attributes.operation in (Operation.CREATE, Operation.UPDATE)
+
+    def matching(self, names: Iterable[str]) -> list[str]:
+        extended = self._extended_resources()
+        called = {f"{_REQUESTS}{name}" for name in extended.values()} | {_IMPLICIT + item for item in extended}
+        return sorted(name for name in names if name == COUNT or name.endswith(_OF_DEVICE_CLASS) or name in called)
+
+    def in_scope(self, scope: Json, obj: Json) -> bool:
+        return False
+
+    def missing(self, names: Iterable[str], obj: Json) -> str:
+        return ""
+
+    def usage(self, obj: Json) -> ResourceList:
+        devices: dict[str, Quantity] = {}
+        for request in items(obj, "spec", "devices", "requests"):
+            devices = added(devices, _devices(request))
+        used: ResourceList = {COUNT: ONE, **{f"{name}{_OF_DEVICE_CLASS}": number for name, number in devices.items()}}
+        if annotations_of(obj).get(_EXTENDED_RESOURCE_CLAIM) == "true":
+            return used  # the scheduler created the claim for a pod, which is charged
+        return used | _by_other_names(devices, self._extended_resources())
+
+
+def _devices(request: Json) -> dict[str, Quantity]:
+    """Return devices by class. For prioritized alternatives, each class counts its maximum."""
+    if alternatives := items(request, "firstAvailable"):
+        most: dict[str, Quantity] = {}
+        for alternative in alternatives:
+            name = text(alternative, "deviceClassName")
+            most[name] = max(_number(alternative), most.get(name, Quantity(0)))
+        return most
+    exactly = request.get("exactly")
+    return {text(exactly, "deviceClassName"): _number(exactly)} if exactly else {}
+
+
+def _number(request: Json) -> Quantity:
+    mode = text(request, "allocationMode")
+    return Quantity({"ExactCount": request.get("count") or 0, "All": _ALL_DEVICES}.get(mode, 0))
+
+
+def _by_other_names(devices: Mapping[str, Quantity], extended: Mapping[str, str]) -> ResourceList:
+    used: ResourceList = {f"{_IMPLICIT}{name}": number for name, number in devices.items() if number}
+    used |= {f"{_REQUESTS}{extended[name]}": number for name, number in devices.items() if number and name in extended}
+    return used

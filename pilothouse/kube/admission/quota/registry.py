@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pilothouse.controllers.resourcequota.evaluator import ExtendedResources
-from pilothouse.kube.admission.quota.claims import ClaimEvaluator
-from pilothouse.kube.admission.quota.device_claims import DeviceClaimEvaluator
-from pilothouse.kube.admission.quota.evaluators import AdmissionEvaluator, CountEvaluator, ServiceEvaluator
+from pilothouse.kube.admission.quota.evaluators import (
+    AdmissionEvaluator,
+    ClaimEvaluator,
+    CountEvaluator,
+    DeviceClaimEvaluator,
+    ServiceEvaluator,
+)
 from pilothouse.kube.admission.quota.pods import PodEvaluator
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.names import GroupResource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.kinds.pods import all_containers
-from pilothouse.kube.gated_fields import drop_disabled, gated
+from pilothouse.kube.strategy import drop_disabled, gated
 from pilothouse.machinery.objects import Json
 
 _CONTAINERS = ("containers[]", "initContainers[]", "ephemeralContainers[]")

@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 from pilothouse.apiserver.registry.carry_over import carry_over
+from pilothouse.kinds.pods import is_mirror_pod
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.internal_form import difference, internal_form, internal_pod_spec
 from pilothouse.kube.core.pods.validation.claims import NO_FIELD
@@ -20,7 +21,6 @@ from pilothouse.kube.core.pods.validation.pod import (
 )
 from pilothouse.kube.core.pods.validation.scheduling import REQUIRED
 from pilothouse.kube.core.pods.validation.spec import MAX_INT32
-from pilothouse.kube.mirror_pods import is_mirror_pod
 from pilothouse.kube.validation.fields import non_empty
 from pilothouse.kube.validation.tolerations import validate_tolerations
 from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid, root

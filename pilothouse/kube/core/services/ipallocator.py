@@ -14,7 +14,7 @@ from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kube.networking.ip_addresses import FAMILY_LABEL, IP_ADDRESSES, MANAGED_BY_LABEL
-from pilothouse.kube.tracked_access import tracked_access
+from pilothouse.kube.served import tracked_access
 from pilothouse.kube.validation.addresses import IPV4, IPV6, ip_family
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import AlreadyExists

@@ -27,7 +27,7 @@ from pilothouse.kube.core.services.traits import (
     ports_of,
 )
 from pilothouse.kube.networking.ip_addresses import FAMILY_LABEL, MANAGED_BY_LABEL
-from pilothouse.kube.tracked_access import tracked_access
+from pilothouse.kube.served import tracked_access
 from pilothouse.kube.validation.addresses import ip_family
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import AlreadyExists

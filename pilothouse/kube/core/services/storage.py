@@ -19,9 +19,8 @@ from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.core.services.portallocator import PortAllocator
 from pilothouse.kube.core.services.repair import ClusterIPRepair, NodePortRepair, ServiceRepair
 from pilothouse.kube.core.services.resource import SERVICES, ServiceStatusStrategy
-from pilothouse.kube.networking.default_service_cidr import DefaultServiceCIDR
 from pilothouse.kube.networking.ip_addresses import IP_ADDRESSES
-from pilothouse.kube.networking.service_cidrs import SERVICE_CIDRS
+from pilothouse.kube.networking.service_cidrs import SERVICE_CIDRS, DefaultServiceCIDR
 from pilothouse.kube.registries import Registries
 from pilothouse.machinery.dataclass import dataclass
 

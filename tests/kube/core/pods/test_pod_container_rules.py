@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sample_pods import container, errors_of, pod
 
-from pilothouse.kube.capabilities import CAPABILITIES
+from pilothouse.kube.config import CAPABILITIES
 from pilothouse.machinery.objects import Json
 
 LABEL = (

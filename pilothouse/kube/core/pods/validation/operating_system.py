@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from pilothouse.kinds.pods import containers_with_path
-from pilothouse.kube.capabilities import CAPABILITIES
+from pilothouse.kube.config import CAPABILITIES
 from pilothouse.kube.validation.fields import dns_subdomain
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
 from pilothouse.machinery.objects import Json

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pilothouse.kinds.pods import MIRROR_POD
 from pilothouse.kube.core.pods.validation.container import validate_image_whitespace
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions, new_pod_options, new_template_options
 from pilothouse.kube.core.pods.validation.profiles import (
@@ -15,7 +16,6 @@ from pilothouse.kube.core.pods.validation.profiles import (
     validate_seccomp_annotations,
 )
 from pilothouse.kube.core.pods.validation.spec import validate_pod_spec
-from pilothouse.kube.mirror_pods import MIRROR_POD
 from pilothouse.kube.validation.tolerations import validate_tolerations
 from pilothouse.machinery.codec.json import JsonError, parse
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, located

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pilothouse.kube.capabilities import CAPABILITIES
+from pilothouse.kube.config import CAPABILITIES
 from pilothouse.kube.core.pods.internal_form import internal_form
 from pilothouse.kube.core.pods.validation.operating_system import validate_windows_options
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.kinds.pod_resources import aggregate_limits, aggregate_requests, read_resources
-from pilothouse.kinds.pods import containers_with_path
+from pilothouse.kinds.pods import containers_with_path, is_mirror_pod
 from pilothouse.kube.core.pods.validation import claims, networking
 from pilothouse.kube.core.pods.validation.container import PodContext
 from pilothouse.kube.core.pods.validation.container_resources import validate_overhead, validate_pod_resources
@@ -17,7 +17,6 @@ from pilothouse.kube.core.pods.validation.options import PodValidationOptions
 from pilothouse.kube.core.pods.validation.scheduling import validate_affinity, validate_topology_spread
 from pilothouse.kube.core.pods.validation.security_context import validate_pod_security_context
 from pilothouse.kube.core.pods.validation.volumes import CheckedVolumes, check_volumes
-from pilothouse.kube.mirror_pods import is_mirror_pod
 from pilothouse.kube.validation.fields import dns_label, follow, required_one_of
 from pilothouse.kube.validation.resource_names import is_huge_page
 from pilothouse.kube.validation.tolerations import validate_tolerations

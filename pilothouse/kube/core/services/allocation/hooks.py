@@ -28,7 +28,7 @@ from pilothouse.kube.core.services.traits import (
     needs_health_check,
     node_ports_of,
 )
-from pilothouse.kube.tracked_access import tracked_access
+from pilothouse.kube.served import tracked_access
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError

@@ -1,13 +1,39 @@
-"""Feed of the RBAC policy from the watch caches of roles and bindings."""
+"""The RBAC authorizer: allows granted requests; otherwise no opinion. Watch caches of roles and bindings feed its
+policy.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
+from pilothouse.apiserver.authz.rules import NonResourceRule, ResourceRule, Rules
 from pilothouse.apiserver.registry.informer import RegistryFollower, start_following
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.kube.rbac.authorizer.policy import RBACPolicy, Scoped
+from pilothouse.kube.rbac.policy import RBACPolicy, Scoped
+
+_NO_OPINION = Answer(Decision.NO_OPINION)
+
+
+class RBACAuthorizer:
+    def __init__(self, policy: RBACPolicy) -> None:
+        self._policy = policy
+
+    async def authorize(self, attributes: Attributes) -> Answer:
+        if not self._policy.ready:
+            return _NO_OPINION
+        return self._policy.decide(attributes)
+
+    async def rules_for(self, user: User, namespace: str) -> Rules:
+        access = self._policy.access(user, namespace)
+        rules = access.rules
+        return Rules(
+            resources=tuple(ResourceRule(r.verbs, r.groups, r.resources, r.names) for r in rules if r.resources),
+            paths=tuple(NonResourceRule(r.verbs, r.paths) for r in rules if r.paths),
+            error=access.problem,
+        )
 
 
 class PolicyFeed:

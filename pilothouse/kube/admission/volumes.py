@@ -1,4 +1,8 @@
-"""PersistentVolumeClaimResize: only bound claims grow, and only if their storage class allows expansion."""
+"""Admission plugins for volumes and claims.
+
+PersistentVolumeClaimResize: only bound claims grow, and only if their storage class allows expansion.
+StorageObjectInUseProtection: adds protection finalizers to volumes, claims and volume attributes classes.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,20 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.kinds.finalizers import add_finalizer
 from pilothouse.kube.core.persistentvolumes.resource import storage_class
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, part, text
 from pilothouse.machinery.quantity import Quantity, parse_quantity
 
 GetStorageClass: TypeAlias = Callable[[str], Awaitable[Json | None]]
-
 _CLAIMS = GroupResource("", "persistentvolumeclaims")
+
+_FINALIZERS = {
+    GroupResource("", "persistentvolumes"): "kubernetes.io/pv-protection",
+    GroupResource("", "persistentvolumeclaims"): "kubernetes.io/pvc-protection",
+    GroupResource("storage.k8s.io", "volumeattributesclasses"): "kubernetes.io/vac-protection",
+}
 
 
 class PersistentVolumeClaimResize(Handler):
@@ -50,3 +60,15 @@ class PersistentVolumeClaimResize(Handler):
 
 def _size(claim: Json) -> Quantity:
     return parse_quantity(part(claim, "spec", "resources", "requests").get("storage") or "0")
+
+
+class StorageObjectInUseProtection(Handler):
+    name = "StorageObjectInUseProtection"
+    resources = frozenset(_FINALIZERS)
+    operations = (Operation.CREATE,)
+
+    async def admit(self, attributes: Attributes) -> None:
+        finalizer = _FINALIZERS.get(attributes.resource.group_resource)
+        if finalizer is None or attributes.obj is None or attributes.subresource:
+            return
+        add_finalizer(attributes.obj, finalizer)

@@ -15,10 +15,9 @@ from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.storage.errors import StorageError
-from pilothouse.kube.rbac.bootstrap.tables import AUTO_UPDATE, bootstrap_objects
-from pilothouse.kube.rbac.covering import uncovered
-from pilothouse.kube.rbac.rules import PolicyRule
-from pilothouse.kube.tracked_access import tracked_access
+from pilothouse.kube.rbac.bootstrap_policy import AUTO_UPDATE, bootstrap_objects
+from pilothouse.kube.rbac.rules import PolicyRule, uncovered
+from pilothouse.kube.served import tracked_access
 from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError

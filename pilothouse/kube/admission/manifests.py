@@ -1,19 +1,41 @@
-"""Decoding of static manifests: strict, with defaults, validated, and named with the static suffix."""
+"""Static manifests of admission webhooks and policies, decoded strictly, defaulted and validated.
+
+Names end with the static suffix. Webhooks are reached by URL, because Services may not be available yet. Policies
+have no parameters, and bindings refer to policies of the manifests only.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import orjson
 
 from pilothouse.apiserver.admission.manifest.files import ManifestDocument, ManifestError
+from pilothouse.apiserver.admission.manifest.source import Load
+from pilothouse.apiserver.admission.policy.static import PolicyManifests
+from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook, webhooks_of
+from pilothouse.kube.admissionregistration.policies import (
+    MutatingPolicyStrategy,
+    PolicyStrategy,
+    ValidatingPolicyStrategy,
+)
+from pilothouse.kube.admissionregistration.policy_bindings import (
+    MutatingBindingStrategy,
+    PolicyBindingStrategy,
+    ValidatingBindingStrategy,
+)
 from pilothouse.kube.admissionregistration.strategy import GROUP, STATIC_SUFFIX, AdmissionRegistrationStrategy
+from pilothouse.kube.admissionregistration.webhook_configurations import (
+    MutatingWebhookStrategy,
+    ValidatingWebhookStrategy,
+)
 from pilothouse.machinery.codec.body_errors import BodyError, strict_error
 from pilothouse.machinery.codec.decoder import Codec, DecodedBody, decode_any
 from pilothouse.machinery.codec.scheme import Scheme
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, items, name_of, part, text
 from pilothouse.machinery.status_error import aggregate
 
 _LIST = "List"
@@ -32,6 +54,80 @@ class ManifestKind:
     strategy: AdmissionRegistrationStrategy
     check: Callable[[Json, str], None]
     """Checks the rules for static objects. Raises ManifestError."""
+
+
+_WEBHOOK_SCHEME = manifest_scheme("pkg/admission/plugin/webhook/manifest/loader/loader.go:41")
+_ORIGIN = "manifest/"
+
+
+def _check_webhooks(configuration: Json, file: str) -> None:
+    for webhook in items(configuration, "webhooks"):
+        where = f"webhook {quote(webhook['name'])} in {quote(name_of(configuration))} (file {quote(file)})"
+        reached = webhook["clientConfig"]
+        if reached.get("service") is not None:
+            reason = "clientConfig.service is not supported for static manifests; use clientConfig.url instead"
+            raise ManifestError(f"{where}: {reason}")
+        if not reached.get("url"):
+            raise ManifestError(f"{where}: clientConfig.url is required for static manifests")
+
+
+def _load_webhooks(kind: ManifestKind, documents: tuple[ManifestDocument, ...]) -> tuple[AdmissionWebhook, ...]:
+    configurations = load_manifests(documents, _WEBHOOK_SCHEME, (kind,))[kind.kind]
+    return tuple(hook for configuration in configurations for hook in webhooks_of(configuration, origin=_ORIGIN))
+
+
+LOAD_WEBHOOKS: dict[str, Load[tuple[AdmissionWebhook, ...]]] = {
+    "MutatingAdmissionWebhook": partial(
+        _load_webhooks, ManifestKind("MutatingWebhookConfiguration", MutatingWebhookStrategy(), _check_webhooks)
+    ),
+    "ValidatingAdmissionWebhook": partial(
+        _load_webhooks, ManifestKind("ValidatingWebhookConfiguration", ValidatingWebhookStrategy(), _check_webhooks)
+    ),
+}
+"""By the names of the plug-ins."""
+
+_POLICY_SCHEME = manifest_scheme("pkg/admission/plugin/policy/manifest/loader/validating_loader.go:35")
+
+
+def _check_policy(kind: str, policy: Json, file: str) -> None:
+    if part(policy, "spec").get("paramKind") is not None:
+        reason = "spec.paramKind is not supported for static manifests"
+        raise ManifestError(f"{kind} {quote(name_of(policy))}: {reason}")
+
+
+def _check_binding(binding: Json, file: str) -> None:
+    where, policy = f"binding {quote(name_of(binding))}", text(binding, "spec", "policyName")
+    if not policy.endswith(STATIC_SUFFIX):
+        raise ManifestError(f"{where}: spec.policyName {quote(policy)} must end with {quote(STATIC_SUFFIX)}")
+    if part(binding, "spec").get("paramRef") is not None:
+        raise ManifestError(f"{where}: spec.paramRef is not supported for static manifests")
+
+
+def _load_policies(
+    policy: ManifestKind, binding: ManifestKind, documents: tuple[ManifestDocument, ...]
+) -> PolicyManifests:
+    result = load_manifests(documents, _POLICY_SCHEME, (policy, binding))
+    policies, bindings = result[policy.kind], result[binding.kind]
+    names = {name_of(item) for item in policies}
+    for each in bindings:
+        if (named := text(each, "spec", "policyName")) not in names:
+            reason = f"references policy {quote(named)} which does not exist in the manifest directory"
+            raise ManifestError(f"binding {quote(name_of(each))} {reason}")
+    return PolicyManifests(tuple(policies), tuple(bindings))
+
+
+def _loader(kind: str, policies: PolicyStrategy, bindings: PolicyBindingStrategy) -> Load[PolicyManifests]:
+    policy = ManifestKind(kind, policies, partial(_check_policy, kind))
+    return partial(_load_policies, policy, ManifestKind(f"{kind}Binding", bindings, _check_binding))
+
+
+LOAD_POLICIES = {
+    "MutatingAdmissionPolicy": _loader("MutatingAdmissionPolicy", MutatingPolicyStrategy(), MutatingBindingStrategy()),
+    "ValidatingAdmissionPolicy": _loader(
+        "ValidatingAdmissionPolicy", ValidatingPolicyStrategy(), ValidatingBindingStrategy()
+    ),
+}
+"""By the names of the plug-ins."""
 
 
 def load_manifests(

@@ -1,4 +1,4 @@
-"""Flag settings of service account tokens."""
+"""Settings of the kube server. Apart from the server, because flag parsing imports only this module."""
 
 from __future__ import annotations
 
@@ -6,7 +6,19 @@ from pathlib import Path
 
 from pilothouse.machinery.dataclass import dataclass
 
+MASTER_COUNT, LEASE, NONE = RECONCILER_TYPES = ("master-count", "lease", "none")
+
 DEFAULT_ISSUER = "https://kubernetes.default.svc"
+
+DEFAULT_EVENT_TTL = 3600
+"""Seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointConfig:
+    reconciler_type: str = LEASE
+    apiserver_count: int = 1
+    """Number of servers, for the master-count reconciler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +43,13 @@ class ServiceAccountConfig:
     @property
     def verifying_files(self) -> tuple[Path, ...]:
         return self.key_files or ((self.signing_key_file,) if self.signing_key_file else ())
+
+
+@dataclass(slots=True)
+class Capabilities:
+    """Capabilities granted to pods. Set once at start from flags."""
+
+    allow_privileged: bool = False
+
+
+CAPABILITIES = Capabilities()

@@ -1,12 +1,15 @@
-"""ImagePolicyWebhook: a webhook from a kubeconfig admits or rejects the images of each pod.
+"""Admission plugins for container images.
 
-Answers are cached. The configuration decides about pods while the webhook is unreachable.
+AlwaysPullImages: forces the image pull policy Always, so that a pod cannot use an image pulled by another pod.
+ImagePolicyWebhook: a webhook from a kubeconfig admits or rejects the images of each pod. Answers are cached. The
+configuration decides about pods while the webhook is unreachable.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Protocol
+import pathlib
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
 
 import orjson
 
@@ -15,11 +18,57 @@ from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.apiserver.webhook.reviews import ReviewFailed, checked_status
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
+from pilothouse.kube.admission.pods import spec_of_written_pod
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.field import Path, not_supported, root
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, metadata
-from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.status_error import StatusError, aggregate
+
+_CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+
+
+class _Pull(NamedTuple):
+    holder: Json
+    field: str
+    path: Path
+
+
+class AlwaysPullImages(Handler):
+    name = "AlwaysPullImages"
+    operations = (Operation.CREATE, Operation.UPDATE)
+
+    async def admit(self, attributes: Attributes) -> None:
+        for pull in _pulls(attributes):
+            pull.holder[pull.field] = "Always"
+
+    async def validate(self, attributes: Attributes) -> None:
+        wrong = [pull for pull in _pulls(attributes) if pull.holder.get(pull.field) != "Always"]
+        errors = [not_supported(pull.path, pull.holder.get(pull.field) or "", ["Always"]) for pull in wrong]
+        if len(errors) == 1:
+            raise refused(attributes, str(errors[0]))
+        if errors:
+            # Upstream returns an aggregate error instead of a Status; clients see an internal error.
+            raise StatusError(aggregate(str(refused(attributes, str(error))) for error in errors))
+
+
+def _pulls(attributes: Attributes) -> Iterator[_Pull]:
+    """Yield the objects in the pod with an imagePullPolicy. Yield nothing if the write adds no image."""
+    spec = spec_of_written_pod(attributes)
+    if spec is None or (attributes.old is not None and _images(spec) <= _images(attributes.old.get("spec") or {})):
+        return
+    for kind in _CONTAINERS:
+        for index, container in enumerate(spec.get(kind) or ()):
+            yield _Pull(container, "imagePullPolicy", root("spec", kind).index(index).child("imagePullPolicy"))
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        if (image := volume.get("image")) is not None:
+            yield _Pull(image, "pullPolicy", root("spec", "volumes").index(index).child("image", "pullPolicy"))
+
+
+def _images(spec: Json) -> set[str]:
+    return {container.get("image") or "" for kind in _CONTAINERS for container in spec.get(kind) or ()}
+
 
 _PODS = GroupResource("", "pods")
 _ANNOTATIONS = ".image-policy.k8s.io/"
@@ -37,7 +86,7 @@ class ImageReviewWebhook(Protocol):
 class ImagePolicyConfig:
     """Times are in seconds; 0 keeps no answers."""
 
-    kubeconfig: Path
+    kubeconfig: pathlib.Path
     allow_ttl: float = 300.0
     deny_ttl: float = 30.0
     retry_backoff: float = 0.5
@@ -50,7 +99,7 @@ class ImagePolicyConfig:
         if not given.get("kubeConfigFile"):
             raise ValueError("ImagePolicyWebhook: no config specified")
         return cls(
-            Path(given["kubeConfigFile"]),
+            pathlib.Path(given["kubeConfigFile"]),
             _seconds(given.get("allowTTL") or 0, 1.0, default=300.0, limits=(1.0, 1800.0)),
             _seconds(given.get("denyTTL") or 0, 1.0, default=30.0, limits=(1.0, 1800.0)),
             _seconds(given.get("retryBackoff") or 0, 0.001, default=0.5, limits=(1e-9, 300.0)),

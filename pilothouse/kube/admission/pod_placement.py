@@ -1,18 +1,29 @@
-"""PodNodeSelector: node selectors per namespace, from annotations and from the plugin's configuration."""
+"""Admission plugins for the placement of pods.
+
+PodNodeSelector: node selectors per namespace, from annotations and from the plugin's configuration.
+LimitPodHardAntiAffinityTopology: required anti-affinity may use the hostname topology only.
+PodTopologyLabels: copies the zone and region labels of the node to its pods.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
-from pilothouse.kube.admission.namespace_annotations import GetNamespace, annotations_of
-from pilothouse.kube.admission.pods import spec_of_written_pod
+from pilothouse.kube.admission.pods import GetNamespace, namespace_annotations, spec_of_written_pod
 from pilothouse.machinery.errors import Forbidden
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json, labels_of, metadata, text
 from pilothouse.machinery.status_error import StatusError
 
+GetNode: TypeAlias = Callable[[str], Awaitable[Json | None]]
 _ANNOTATION = "scheduler.alpha.kubernetes.io/node-selector"
 _DEFAULT = "clusterDefaultNodeSelector"
+
+_HOSTNAME = "kubernetes.io/hostname"
+_PODS = GroupResource("", "pods")
+_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
 class PodNodeSelector(Handler):
@@ -45,7 +56,7 @@ class PodNodeSelector(Handler):
             raise _refusal(attributes, "pod node label selector labels conflict with its namespace whitelist")
 
     async def _namespace_selector(self, attributes: Attributes) -> dict[str, str]:
-        annotations = await annotations_of(attributes.namespace, self._namespace)
+        annotations = await namespace_annotations(attributes.namespace, self._namespace)
         said = annotations.get(_ANNOTATION)
         return _parsed(self._selectors.get(_DEFAULT) or "" if said is None else said)
 
@@ -70,3 +81,44 @@ def _parsed(selector: str) -> dict[str, str]:
             raise StatusError(f"invalid selector: {words}".replace("'", "").replace(",", ""))
         parsed[words[0].strip()] = words[1].strip()
     return parsed
+
+
+class LimitPodHardAntiAffinityTopology(Handler):
+    name = "LimitPodHardAntiAffinityTopology"
+    operations = (Operation.CREATE, Operation.UPDATE)
+
+    async def validate(self, attributes: Attributes) -> None:
+        spec = spec_of_written_pod(attributes) or {}
+        anti = (spec.get("affinity") or {}).get("podAntiAffinity") or {}
+        for term in anti.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
+            if (key := term.get("topologyKey")) != _HOSTNAME:
+                what = f"affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey {key}"
+                name = metadata(attributes.obj or {}).get("name") or ""
+                reason = f"{what} but only key {_HOSTNAME} is allowed"
+                raise Forbidden.of(attributes.resource.group_resource, name, reason)
+
+
+class PodTopologyLabels(Handler):
+    """Handles bindings, too: the pod takes over the labels of its binding."""
+
+    name = "PodTopologyLabels"
+    resources = (_PODS,)
+    operations = (Operation.CREATE,)
+
+    def __init__(self, get_node: GetNode) -> None:
+        self._get_node = get_node
+
+    async def admit(self, attributes: Attributes) -> None:
+        if attributes.resource.group_resource != _PODS or attributes.obj is None:
+            return
+        node = await self._get_node(name) if (name := _node_name(attributes)) else None
+        result = {label: value for label, value in labels_of(node or {}).items() if label in _LABELS}
+        if result:
+            metadata(attributes.obj)["labels"] = labels_of(attributes.obj) | result
+
+
+def _node_name(attributes: Attributes) -> str:
+    obj = attributes.obj or {}
+    if attributes.subresource == "binding":
+        return text(obj, "target", "name") if text(obj, "target", "kind") == "Node" else ""
+    return "" if attributes.subresource else text(obj, "spec", "nodeName")

@@ -1,1 +1,0 @@
-"""Attribute-based access control from a policy file."""

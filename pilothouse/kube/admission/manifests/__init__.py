@@ -1,1 +1,0 @@
-"""Static manifests of admission webhooks and policies."""

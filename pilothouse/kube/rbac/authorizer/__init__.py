@@ -1,1 +1,0 @@
-"""The RBAC authorizer: an index of grants, fed by watch caches."""

@@ -1,1 +1,0 @@
-"""Bootstrap roles and bindings: tables and reconciliation."""
