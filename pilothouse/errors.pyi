@@ -20,7 +20,7 @@ from pilothouse.machinery.errors import NotFound as NotFound
 from pilothouse.machinery.errors import RequestEntityTooLarge as RequestEntityTooLarge
 from pilothouse.machinery.errors import Unauthorized as Unauthorized
 from pilothouse.machinery.errors import UnsupportedMediaType as UnsupportedMediaType
-from pilothouse.machinery.selectors.errors import InvalidSelector as InvalidSelector
+from pilothouse.machinery.selectors.requirement import InvalidSelector as InvalidSelector
 from pilothouse.machinery.server_errors import InternalError as InternalError
 from pilothouse.machinery.server_errors import ServerTimeout as ServerTimeout
 from pilothouse.machinery.server_errors import ServiceUnavailable as ServiceUnavailable

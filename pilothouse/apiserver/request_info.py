@@ -15,7 +15,7 @@ from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.selectors import fields
-from pilothouse.machinery.validation.object_names import is_valid_path_segment_name
+from pilothouse.machinery.validation.names import is_valid_path_segment_name
 
 _API_PREFIXES = {"api", "apis"}
 _GROUPLESS_PREFIXES = {"api"}

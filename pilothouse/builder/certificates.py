@@ -18,8 +18,8 @@ from pilothouse.controlplane.certificates.ensure import ServingNames
 from pilothouse.controlplane.certificates.issue import Profile
 from pilothouse.controlplane.certificates.keep import keep_authority, keep_certificate
 from pilothouse.machinery.errors import AlreadyExists, NotFound
+from pilothouse.machinery.files import PRIVATE, PUBLIC, make_directory, write_atomically
 from pilothouse.machinery.status_error import StatusError
-from pilothouse.machinery.whole_files import PRIVATE, PUBLIC, make_directory, write_atomically
 
 log = logging.getLogger(__name__)
 

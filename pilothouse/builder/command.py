@@ -11,7 +11,7 @@ from pilothouse.builder.kind import InvalidDeclaration
 from pilothouse.builder.options import parse_options, usage
 from pilothouse.controlplane.errors import StartFailed
 from pilothouse.controlplane.options.completion import InvalidOptions
-from pilothouse.machinery.flags.flagset import FlagError
+from pilothouse.machinery.flags import FlagError
 from pilothouse.machinery.platform import new_event_loop
 
 if TYPE_CHECKING:

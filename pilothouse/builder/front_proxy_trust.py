@@ -16,8 +16,8 @@ from pilothouse.apiserver.authn.authorities import certificates_in
 from pilothouse.apiserver.authn.request_header import RequestHeaderAuthenticator, RequestHeaders
 from pilothouse.controlplane.certificates.issue import certificate_pem, new_authority, new_key
 from pilothouse.kube.bootstrap.cluster_authentication_trust import CLIENT_CA, FRONT_PROXY_CA
+from pilothouse.machinery.files import PUBLIC, write_atomically
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.whole_files import PUBLIC, write_atomically
 
 _log = logging.getLogger(__name__)
 

@@ -16,8 +16,17 @@ from pilothouse.controlplane.options.observability import LogsOptions
 from pilothouse.controlplane.options.pilothouse import default_data_dir
 from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import BOOL, STRING, build, flag, flags_of
-from pilothouse.machinery.flags.flagset import FlagError, format_section, help_sections, parse
+from pilothouse.machinery.flags import (
+    BOOL,
+    STRING,
+    FlagError,
+    build,
+    flag,
+    flags_of,
+    format_section,
+    help_sections,
+    parse,
+)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.machinery.errors import AlreadyExists, NotFound
+from pilothouse.machinery.files import PRIVATE, write_atomically
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError
-from pilothouse.machinery.whole_files import PRIVATE, write_atomically
 
 log = logging.getLogger(__name__)
 

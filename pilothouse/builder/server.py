@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pilothouse.builder.extension_service import ExtensionService
 from pilothouse.builder.kind import InvalidDeclaration, Kind, VersionOptions
 from pilothouse.builder.resource import Resource
-from pilothouse.machinery.kube_versions import preference
+from pilothouse.machinery.versions import preference
 
 if TYPE_CHECKING:
     from pilothouse.builder.controllers import Reconciler, Watched

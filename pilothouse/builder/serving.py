@@ -21,9 +21,9 @@ from pilothouse.extensions.customresources.model import CustomResource, Version
 from pilothouse.extensions.customresources.strategy import CustomResourceStrategy
 from pilothouse.extensions.customresources.version_endpoints import Rules, api_versions, declared
 from pilothouse.extensions.openapi.definitions import CustomDefinitions
-from pilothouse.machinery.kube_versions import preference
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.versions import preference
 
 
 class ServedKind:

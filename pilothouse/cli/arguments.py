@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pilothouse.machinery.flags.flagset import did_you_mean, invalid_value
+from pilothouse.machinery.flags import did_you_mean, invalid_value
 
 _EXPECTED: dict[Any, str] = {int: "a whole number", float: "a number"}
 

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"Error: {error}", file=sys.stderr)
         return 1
     from pilothouse.machinery.codec.yaml_emit import emit_yaml
-    from pilothouse.machinery.whole_files import PRIVATE, write_atomically
+    from pilothouse.machinery.files import PRIVATE, write_atomically
 
     text = emit_yaml(merged)
     if parsed.output is None:

@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _unknown(word: str) -> str:
-    from pilothouse.machinery.flags.flagset import did_you_mean
+    from pilothouse.machinery.flags import did_you_mean
 
     kind, known = ("flag:", ["--help", "--version"]) if word.startswith("-") else ("command", [*COMMANDS])
     return f'unknown {kind} {word} for "pilothouse"{did_you_mean(word, known)}'

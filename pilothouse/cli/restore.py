@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pilothouse.cli.arguments import CommandParser
 from pilothouse.cli.stores.arguments import add_etcd_arguments, run_command
-from pilothouse.machinery.whole_files import make_directory
+from pilothouse.machinery.files import make_directory
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.storage.backup.file import BackupFile

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pilothouse.controlplane.options.completion import CompletedOptions, InvalidOptions, complete
 from pilothouse.controlplane.options.options import Options, shown_flags
-from pilothouse.machinery.flags.flagset import FlagError
+from pilothouse.machinery.flags import FlagError
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.platform import assignment_command, notify_service_manager
 

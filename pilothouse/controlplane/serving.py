@@ -16,7 +16,7 @@ from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.kube.bootstrap.address import kubernetes_service_ip
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.whole_files import write_atomically
+from pilothouse.machinery.files import write_atomically
 
 
 @dataclass(frozen=True, slots=True)

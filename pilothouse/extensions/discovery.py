@@ -11,9 +11,9 @@ from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, TERMINATING
 from pilothouse.extensions.customresources.model import CustomResource, Version
 from pilothouse.kinds.conditions import is_true
-from pilothouse.machinery.kube_versions import preference
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.versions import preference
 
 _VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
 _VERBS_WHILE_TERMINATING = ["delete", "deletecollection", "get", "list", "watch"]

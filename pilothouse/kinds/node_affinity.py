@@ -15,8 +15,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Path, invalid, not_supported, root
 from pilothouse.machinery.objects import Json, labels_of, name_of
 from pilothouse.machinery.selectors import fields, labels
-from pilothouse.machinery.selectors.errors import InvalidSelector
-from pilothouse.machinery.selectors.requirement import Operator, Requirement, new_requirement
+from pilothouse.machinery.selectors.requirement import InvalidSelector, Operator, Requirement, new_requirement
 from pilothouse.machinery.status_error import aggregate
 
 _OPERATORS = {

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from pilothouse.machinery.integers import parse_int64
+from pilothouse.machinery.gofmt import parse_int64
 from pilothouse.machinery.objects import Json
 
 NO_SCHEDULE = "NoSchedule"

@@ -121,3 +121,24 @@ class GroupVersionResource:
 def not_registered(kind: str, api_version: str) -> str:
     """Return the error message for a kind that is not registered."""
     return f"no kind {quote(kind)} is registered for version {quote(api_version)}"
+
+
+_SCHEMES = ("", "http", "https")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemeNamePort:
+    """Scheme (may be empty), name, and port (a number, a name or empty)."""
+
+    scheme: str
+    name: str
+    port: str
+
+
+def split_scheme_name_port(text: str) -> SchemeNamePort | None:
+    """Parse the name; None if it has none of the three forms."""
+    parts = text.split(":")
+    if len(parts) > 3:
+        return None
+    scheme, name, port = {1: ["", *parts, ""], 2: ["", *parts], 3: parts}[len(parts)]
+    return SchemeNamePort(scheme, name, port) if name and scheme in _SCHEMES else None

@@ -6,8 +6,8 @@ import re
 from keyword import iskeyword
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.kube_versions import is_version
 from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_subdomain
+from pilothouse.machinery.versions import is_version
 from pilothouse.scaffold.errors import ScaffoldError
 
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]{0,58}", re.ASCII)

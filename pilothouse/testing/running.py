@@ -74,7 +74,7 @@ async def in_this_loop(home: Home) -> AsyncIterator[ReadyServer]:
 def _options(arguments: Sequence[str]) -> CompletedOptions:
     from pilothouse.controlplane.options.completion import InvalidOptions, complete
     from pilothouse.controlplane.options.options import Options
-    from pilothouse.machinery.flags.flagset import FlagError
+    from pilothouse.machinery.flags import FlagError
 
     try:
         return complete(Options.parse(arguments)).validate()

@@ -8,7 +8,7 @@ import pytest
 
 from pilothouse.kinds.node_affinity import NodeSelector, PreferredTerms, required_node_affinity
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.selectors.requirement import InvalidSelector
 
 NODE: Json = {"metadata": {"name": "one", "labels": {"zone": "a", "cores": "8"}}}
 

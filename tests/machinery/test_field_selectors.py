@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.fields import (
     EVERYTHING,
     NOTHING,
@@ -19,6 +18,7 @@ from pilothouse.machinery.selectors.fields import (
     parse,
     unescape_value,
 )
+from pilothouse.machinery.selectors.requirement import InvalidSelector
 
 
 @pytest.mark.parametrize(

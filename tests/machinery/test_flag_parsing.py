@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.machinery.flags.declare import (
+from pilothouse.machinery.flags import (
     BOOL,
     BOOL_MAP,
     CONFIGURATION_MAP,
@@ -20,8 +20,10 @@ from pilothouse.machinery.flags.declare import (
     STRING_ARRAY,
     STRINGS,
     Flag,
+    FlagError,
+    format_section,
+    parse,
 )
-from pilothouse.machinery.flags.flagset import FlagError, format_section, parse
 
 FLAGS = [
     Flag("port", INT, 6443, "A port."),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pilothouse.machinery.govalue import go_string, go_type, go_value
+from pilothouse.machinery.gofmt import go_string, go_type, go_value
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pilothouse.machinery.equality import deep_equal, json_equal
+from pilothouse.machinery.objects import deep_equal, json_equal
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilothouse.machinery.patch.errors import MalformedPatch, PatchDoesNotApply, TooManyOperations
+from pilothouse.machinery.patch.interface import MalformedPatch, PatchDoesNotApply, TooManyOperations
 from pilothouse.machinery.patch.json_patch import decode
 
 DOCUMENT = {"data": {"a": "1", "x/y": "2", "m~n": "3", "none": None}, "list": [1, 2, 3], "deep": [{"k": [0]}]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from pilothouse.machinery.kube_versions import preference
+from pilothouse.machinery.versions import preference
 
 
 def test_stable_and_new_versions_come_first_and_other_names_last() -> None:

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilothouse.machinery.selectors import label_parser
-from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.label_parser import _Parser, parse_requirements
 from pilothouse.machinery.selectors.labels import (
     EVERYTHING,
@@ -23,7 +22,7 @@ from pilothouse.machinery.selectors.labels import (
     parse,
     validated_from_set,
 )
-from pilothouse.machinery.selectors.requirement import Operator, Requirement, new_requirement
+from pilothouse.machinery.selectors.requirement import InvalidSelector, Operator, Requirement, new_requirement
 
 NAME_RULE = (
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "

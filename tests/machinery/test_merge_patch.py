@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilothouse.machinery.equality import deep_equal
+from pilothouse.machinery.objects import deep_equal
 from pilothouse.machinery.patch import merge_patch
-from pilothouse.machinery.patch.errors import MalformedPatch
+from pilothouse.machinery.patch.interface import MalformedPatch
 
 
 @pytest.mark.parametrize(

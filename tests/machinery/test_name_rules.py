@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilothouse.machinery.validation import names, numbers, object_names
+from pilothouse.machinery.validation import names, pattern_format
 
 SUBDOMAIN_RULE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
@@ -47,8 +47,8 @@ Check = Callable[[str], list[str]]
         (names.is_qualified_name, "a" * 63),
         (names.is_valid_label_value, ""),
         (names.is_valid_label_value, "A.b_c-9"),
-        (object_names.is_valid_path_segment_name, "Sys:Reader"),
-        (object_names.is_valid_path_segment_prefix, ".."),
+        (names.is_valid_path_segment_name, "Sys:Reader"),
+        (names.is_valid_path_segment_prefix, ".."),
         (names.is_config_map_key, ".hidden_KEY-1"),
         (names.is_env_var_name, "MY.env-name_"),
         (names.is_relaxed_env_var_name, "9 lives!"),
@@ -84,8 +84,8 @@ def test_a_good_name_has_no_faults(check: Check, value: str) -> None:
             [f"a valid label key {KEY_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"],
         ),
         (names.is_valid_label_value, "a" * 64, ["must be no more than 63 bytes"]),
-        (object_names.is_valid_path_segment_name, "..", ["may not be '..'"]),
-        (object_names.is_valid_path_segment_name, "a/50%", ["may not contain '/'", "may not contain '%'"]),
+        (names.is_valid_path_segment_name, "..", ["may not be '..'"]),
+        (names.is_valid_path_segment_name, "a/50%", ["may not contain '/'", "may not contain '%'"]),
         (names.is_config_map_key, "..", ["must not be '..'"]),
         (names.is_config_map_key, "..x", ["must not start with '..'"]),
         (names.is_config_map_key, "", [CONFIG_KEY_RULE]),
@@ -112,18 +112,18 @@ def test_a_bad_name_has_upstreams_faults(check: Check, value: str, faults: list[
 
 
 def test_numbers_out_of_range_are_refused() -> None:
-    assert numbers.is_valid_port_num(0) == ["must be between 1 and 65535, inclusive"]
-    assert numbers.is_valid_port_num(65535) == []
-    assert numbers.is_valid_user_id(-1) == ["must be between 0 and 2147483647, inclusive"]
-    assert numbers.is_valid_group_id(2**31) == ["must be between 0 and 2147483647, inclusive"]
+    assert pattern_format.is_valid_port_num(0) == ["must be between 1 and 65535, inclusive"]
+    assert pattern_format.is_valid_port_num(65535) == []
+    assert pattern_format.is_valid_user_id(-1) == ["must be between 0 and 2147483647, inclusive"]
+    assert pattern_format.is_valid_group_id(2**31) == ["must be between 0 and 2147483647, inclusive"]
 
 
 def test_a_prefix_of_a_generated_name_may_end_with_a_dash() -> None:
-    assert object_names.name_is_dns_subdomain("web-", True) == []
-    assert object_names.name_is_dns_subdomain("web-") == [SUBDOMAIN_RULE]
-    assert object_names.name_is_dns_label("-", True) == [LABEL_RULE]
-    assert object_names.name_is_path_segment("..", True) == []
-    assert object_names.name_is_dns1035_label("9svc-", True) != []
+    assert names.name_is_dns_subdomain("web-", True) == []
+    assert names.name_is_dns_subdomain("web-") == [SUBDOMAIN_RULE]
+    assert names.name_is_dns_label("-", True) == [LABEL_RULE]
+    assert names.name_is_path_segment("..", True) == []
+    assert names.name_is_dns1035_label("9svc-", True) != []
 
 
 @given(st.text(alphabet="aZ0-._/é\n", max_size=70))

@@ -11,8 +11,8 @@ from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.conditions import validate_conditions
 from pilothouse.machinery.validation.immutable import semantically_equal, validate_immutable_field
 from pilothouse.machinery.validation.labels import LabelSelectorRules, has_invalid_value, validate_label_selector
+from pilothouse.machinery.validation.names import name_is_dns_subdomain
 from pilothouse.machinery.validation.object_meta import validate_object_meta, validate_object_meta_update
-from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
 
 
 def faults(meta: Json, *, namespaced: bool = True, **more: Any) -> list[str]:

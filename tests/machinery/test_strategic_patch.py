@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from patch_schemas import TEXT, TEXTS_BY_NAME, kubernetes, listing, struct
 
-from pilothouse.machinery.equality import deep_equal
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import deep_equal
 from pilothouse.machinery.patch import strategic
-from pilothouse.machinery.patch.errors import MalformedPatch, PatchDoesNotApply, PatchFailed
+from pilothouse.machinery.patch.interface import MalformedPatch, PatchDoesNotApply, PatchFailed
 
 ITEM = struct({"name": TEXT, "value": TEXT, "labels": TEXTS_BY_NAME}, name="Item")
 THING = struct(

@@ -9,11 +9,11 @@ import pytest
 from power_cuts import RecordedProcess
 from traced_calls import NO_STRACE, can_trace
 
-from pilothouse.machinery.whole_files import written_aside
+from pilothouse.machinery.files import written_aside
 
 _SCRIPT = """
 import os, pathlib, sys
-from pilothouse.machinery.whole_files import make_directory, write_atomically
+from pilothouse.machinery.files import make_directory, write_atomically
 
 folder = pathlib.Path(sys.argv[1], "new", "folder")
 make_directory(folder)

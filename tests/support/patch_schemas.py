@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.patch.schema import PatchSchema, SchemaKind
+from pilothouse.machinery.patch.interface import PatchSchema, SchemaKind
 from pilothouse.machinery.schema import types
 
 

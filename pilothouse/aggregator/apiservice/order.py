@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pilothouse.machinery.kube_versions import preference
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.versions import preference
 
 
 def sorted_by_group_and_version(api_services: Iterable[Json]) -> list[list[Json]]:

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, metadata
-from pilothouse.machinery.validation.names import is_dns1035_label, is_dns1123_subdomain
-from pilothouse.machinery.validation.numbers import is_valid_port_num
+from pilothouse.machinery.validation.names import is_dns1035_label, is_dns1123_subdomain, is_valid_path_segment_name
 from pilothouse.machinery.validation.object_meta import validate_object_meta, validate_object_meta_update
-from pilothouse.machinery.validation.object_names import is_valid_path_segment_name
+from pilothouse.machinery.validation.pattern_format import is_valid_port_num
 
 _SPEC = root("spec")
 _CONDITION_STATUSES = ("True", "False", "Unknown")

@@ -12,9 +12,9 @@ from pilothouse.aggregator.api_services_to_register import APIServicePriority, P
 from pilothouse.aggregator.apiservice.strategy import GROUP_VERSION
 from pilothouse.apiserver.discovery.manager import GroupDocuments
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.kube_versions import PreferenceKey, preference
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.versions import PreferenceKey, preference
 
 CUSTOM_RESOURCES = APIServicePriority(1000, 100)
 """Priority of versions without a known priority."""

@@ -14,7 +14,7 @@ from pilothouse.apiserver.outbound.tls import unverified_context, verifying_cont
 from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.ca_bundles import UNREADABLE_ROOTS, ca_bundle_problem
+from pilothouse.machinery.pem import UNREADABLE_ROOTS, ca_bundle_problem
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.outbound.pool import ConnectionPool

@@ -12,7 +12,7 @@ from pilothouse.machinery.field import Errors, invalid, not_supported, required,
 from pilothouse.machinery.field import Path as FieldPath
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import aggregate
-from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
+from pilothouse.machinery.validation.names import name_is_dns_subdomain
 
 
 class Level(IntEnum):

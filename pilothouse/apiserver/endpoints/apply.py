@@ -7,12 +7,12 @@ from pilothouse.apiserver.endpoints.patch_types import APPLY_CBOR_PATCH
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.machinery.codec.body_errors import CONVERTING, strict_warnings
 from pilothouse.machinery.codec.json import JsonError, parse, printed_numbers, untyped
-from pilothouse.machinery.codec.strict_failures import CONVERTING, strict_warnings
 from pilothouse.machinery.codec.yaml import ParsedYaml, parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.errors import BadRequest, Conflict
-from pilothouse.machinery.govalue import not_an_object
+from pilothouse.machinery.gofmt import not_an_object
 from pilothouse.machinery.objects import Json, uid_of
 
 

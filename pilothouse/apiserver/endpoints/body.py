@@ -10,7 +10,7 @@ from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.tallies import HistogramTally
 from pilothouse.apiserver.tracing.spans import event
-from pilothouse.machinery.codec.strict_failures import strict_warnings
+from pilothouse.machinery.codec.body_errors import strict_warnings
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 

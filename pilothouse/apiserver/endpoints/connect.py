@@ -14,7 +14,7 @@ from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.registry.interface import Connecter, GetterWithOptions
 from pilothouse.machinery.errors import BadRequest
-from pilothouse.machinery.integers import parse_int64
+from pilothouse.machinery.gofmt import parse_int64
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.wire_facts import FieldFacts, Label, facts_of, message_of

@@ -10,7 +10,7 @@ from pilothouse.machinery.apply.atoms import Atom
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.patch.schema import PatchSchema
+from pilothouse.machinery.patch.interface import PatchSchema
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,11 @@ from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, Lis
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.machinery.errors import BadRequest, Invalid
 from pilothouse.machinery.field import Errors, FieldError, forbidden, not_supported, root
-from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.integers import parse_int64
+from pilothouse.machinery.gofmt import parse_int64, quote
 from pilothouse.machinery.names import GroupKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors import fields, labels
-from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.selectors.requirement import InvalidSelector
 from pilothouse.machinery.validation.options import (
     validate_create_options,
     validate_delete_options,

@@ -14,12 +14,11 @@ from pilothouse.apiserver.http import Request
 from pilothouse.machinery.codec.json import JsonError, ParsedJson, dump_spelled, parse_printed, parse_spelled
 from pilothouse.machinery.errors import BadRequest, Invalid, RequestEntityTooLarge
 from pilothouse.machinery.field import invalid, root
-from pilothouse.machinery.gofmt import escape_html
-from pilothouse.machinery.govalue import go_value, not_an_object
+from pilothouse.machinery.gofmt import escape_html, go_value, not_an_object
 from pilothouse.machinery.names import GroupKind
 from pilothouse.machinery.objects import METADATA_ORDER, Json, metadata
 from pilothouse.machinery.patch import json_patch, merge_patch, strategic
-from pilothouse.machinery.patch.errors import (
+from pilothouse.machinery.patch.interface import (
     MalformedPatch,
     PatchDoesNotApply,
     PatchError,

@@ -8,15 +8,14 @@ from typing import Any
 from pilothouse.apiserver.endpoints.decoding import DecodedObject
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.registry import PROTOBUF
-from pilothouse.machinery.apply.atoms import Atom
-from pilothouse.machinery.apply.schema_atoms import atom_of
+from pilothouse.machinery.apply.atoms import Atom, atom_of
 from pilothouse.machinery.codec.body_errors import BodyError, refusal, strict_refusal
 from pilothouse.machinery.codec.decoder import Codec, decode_body, decode_object
 from pilothouse.machinery.codec.scheme import KUBE, OPTIONS, Scheme, internal_name, unknown_conversion
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.patch.schema import PatchSchema
+from pilothouse.machinery.patch.interface import PatchSchema
 from pilothouse.machinery.schema import types
 from pilothouse.machinery.schema.object_type import DecodeError, ObjectType
 

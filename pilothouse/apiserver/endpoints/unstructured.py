@@ -13,13 +13,13 @@ from pilothouse.machinery.codec.body_errors import BodyError, refusal, strict_re
 from pilothouse.machinery.codec.decoder import Codec, read_cbor
 from pilothouse.machinery.codec.json import JsonError, dump_spelled, parse_untyped, untyped
 from pilothouse.machinery.codec.json_syntax import interpretation_error
-from pilothouse.machinery.codec.type_meta import interpret, interpret_cbor
+from pilothouse.machinery.codec.scheme import interpret, interpret_cbor
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import NO_VERSION_OR_KIND, GroupVersionKind
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.patch.schema import PatchSchema
+from pilothouse.machinery.patch.interface import PatchSchema
 from pilothouse.machinery.schema.examine import examine
 from pilothouse.machinery.schema.object_type import DecodeError
 from pilothouse.machinery.schema.printing import canonical_object_meta

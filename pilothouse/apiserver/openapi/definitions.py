@@ -14,11 +14,10 @@ from typing import Any, Protocol
 import orjson
 
 from pilothouse.apiserver.openapi.key_order import ordered_schema
-from pilothouse.machinery.compact_bytes import copy_compact
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.generated import declared_default, definitions
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, copy_compact
 from pilothouse.machinery.wire_facts import (
     FieldFacts,
     Label,

@@ -15,8 +15,8 @@ from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import Errors, FieldError, Path, located, root
 from pilothouse.machinery.names import GroupKind
 from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.validation.names import name_is_path_segment
 from pilothouse.machinery.validation.object_meta import METADATA, validate_object_meta, validate_object_meta_update
-from pilothouse.machinery.validation.object_names import name_is_path_segment
 
 
 def before_create(

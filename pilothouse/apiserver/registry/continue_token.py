@@ -12,7 +12,7 @@ import orjson
 from pilothouse.machinery.codec.json import JsonError, parse
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
-from pilothouse.machinery.govalue import json_type
+from pilothouse.machinery.gofmt import json_type
 
 _VERSION = "meta.k8s.io/v1"
 _INCONSISTENT = -1

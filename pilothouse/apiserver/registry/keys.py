@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
-from pilothouse.machinery.validation.object_names import is_valid_path_segment_name
+from pilothouse.machinery.validation.names import is_valid_path_segment_name
 
 
 @dataclass(frozen=True, slots=True)

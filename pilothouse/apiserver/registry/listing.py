@@ -24,7 +24,7 @@ from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.machinery.errors import BadRequest, Expired
 from pilothouse.machinery.status_error import StatusError
-from pilothouse.machinery.validation.object_names import is_valid_path_segment_name, name_is_dns_label
+from pilothouse.machinery.validation.names import is_valid_path_segment_name, name_is_dns_label
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.registry.store import RegistryStore

@@ -16,18 +16,17 @@ from pilothouse.apiserver.registry.options import GetOptions, Preconditions, fai
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.machinery.apply.fieldset import Path
-from pilothouse.machinery.apply.managed import InvalidManagedFields, set_entries
-from pilothouse.machinery.apply.scale import REPLICAS, to_parent, to_scale
+from pilothouse.machinery.apply.managed import REPLICAS, InvalidManagedFields, set_entries, to_parent, to_scale
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Conflict, Invalid
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
-from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.labels import from_label_selector
+from pilothouse.machinery.selectors.requirement import InvalidSelector
 from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.validation.names import name_is_dns_subdomain
 from pilothouse.machinery.validation.object_meta import validate_nonnegative_field, validate_object_meta
-from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
 
 SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 

@@ -14,8 +14,8 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.machinery.field import Errors, Path, located, root
 from pilothouse.machinery.names_generator import generate_name
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.names import name_is_dns_subdomain
 from pilothouse.machinery.validation.object_meta import METADATA, validate_object_meta, validate_object_meta_update
-from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
 
 NameRule: TypeAlias = Callable[[str, bool], list[str]]
 """Returns the problems of a name; the flag marks a generateName prefix."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import BOOL, DURATION, FLOAT, INT, IP, STRING, STRINGS, flag
+from pilothouse.machinery.flags import BOOL, DURATION, FLOAT, INT, IP, STRING, STRINGS, flag
 
 _HSTS_VALUES = (
     "allowed values: max-age=expireTime, includeSubDomains, preload. "

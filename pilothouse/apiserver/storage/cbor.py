@@ -15,8 +15,8 @@ from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.storage.interface import Entry, Revision, Store
 from pilothouse.apiserver.storage.shown_as_json import ShownAsJson
-from pilothouse.machinery.cbor.wire import SELF_DESCRIBED
-from pilothouse.machinery.compact_bytes import copy_compact
+from pilothouse.machinery.cbor.wellformed import SELF_DESCRIBED
+from pilothouse.machinery.objects import copy_compact
 
 
 class CborStore(ShownAsJson):

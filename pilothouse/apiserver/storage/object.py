@@ -20,9 +20,8 @@ import orjson
 
 from pilothouse.apiserver.storage.interface import Entry, Revision
 from pilothouse.apiserver.storage.labels_in_bytes import labels_in
-from pilothouse.machinery.compact_bytes import copy_compact
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import METADATA_ORDER, Json, labels_of, metadata
+from pilothouse.machinery.objects import METADATA_ORDER, Json, copy_compact, labels_of, metadata
 from pilothouse.machinery.schema.raw_json import RawFields, compact, dump_exactly, keep_raw
 
 Fields: TypeAlias = dict[str, str]

@@ -24,7 +24,7 @@ from pilothouse.apiserver.webhook.failures import WebhookCallFailed, refused
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
 from pilothouse.machinery.codec.body_errors import BodyError
 from pilothouse.machinery.codec.json import JsonError, parse_printed
-from pilothouse.machinery.codec.type_meta import interpret
+from pilothouse.machinery.codec.scheme import interpret
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import format_duration
 from pilothouse.machinery.errors_by_reason import from_status

@@ -13,7 +13,7 @@ from pilothouse.apiserver.outbound.tls import verifying_context
 from pilothouse.apiserver.webhook.failures import NoClient, WebhookCallFailed
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.ca_bundles import UNREADABLE_ROOTS
+from pilothouse.machinery.pem import UNREADABLE_ROOTS
 
 _PORT = 443
 

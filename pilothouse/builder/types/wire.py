@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 from pilothouse.builder.types.forms import form_of
 from pilothouse.builder.types.hints import Names
 from pilothouse.builder.types.writing import to_wire as to_wire
-from pilothouse.machinery.equality import deep_equal
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, deep_equal
 
 
 def schema_of(type_: Any, *, names: Names | None = None) -> Json:

@@ -15,7 +15,7 @@ from typing import Any
 from pilothouse.cli.offline.findings import Finding, Severity
 from pilothouse.cli.offline.manifests import Manifest
 from pilothouse.cli.offline.server import CallAnswer
-from pilothouse.machinery.codec.strict_failures import DocumentPlace
+from pilothouse.machinery.codec.body_errors import DocumentPlace
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json

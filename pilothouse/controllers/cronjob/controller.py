@@ -17,7 +17,7 @@ from pilothouse.controllers.cronjob.timing import schedule_of, seconds_to_next
 from pilothouse.controllers.resources import CRON_JOBS, JOBS
 from pilothouse.controllers.workloads.owner_lookup import CONTROLLER_UID_INDEX, index_by_controller
 from pilothouse.kinds.owners import controller_of
-from pilothouse.machinery.cron.parser import ScheduleError
+from pilothouse.machinery.cron import ScheduleError
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, namespace_of, resource_version_of, uid_of, without_empty
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from enum import Enum
 
-from pilothouse.machinery.cron.parser import parse_schedule
-from pilothouse.machinery.cron.schedule import Schedule
+from pilothouse.machinery.cron import Schedule, parse_schedule
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, part
 from pilothouse.machinery.times import parse_time, shifted

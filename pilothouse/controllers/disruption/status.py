@@ -14,7 +14,7 @@ from pilothouse.kinds.conditions import conditions_of, find_condition, keep_tran
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import is_ready
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.integers import scaled_int_or_percent
+from pilothouse.machinery.gofmt import scaled_int_or_percent
 from pilothouse.machinery.objects import Json, metadata, name_of, part
 from pilothouse.machinery.times import format_time, parse_time
 

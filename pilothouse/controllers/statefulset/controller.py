@@ -30,8 +30,8 @@ from pilothouse.kinds.pods import is_ready
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of
-from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.labels import Selector, from_label_selector
+from pilothouse.machinery.selectors.requirement import InvalidSelector
 
 _UNTIL_SEEN = 0.01
 """Seconds until the next sync of a StatefulSet with unobserved writes, unless an event comes first."""

@@ -20,7 +20,7 @@ from pilothouse.controllers.workloads.pod_control import SlowStartError, slow_st
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import has_ended, phase_of
 from pilothouse.machinery.event_loop import yield_periodically
-from pilothouse.machinery.integers import scaled_int_or_percent
+from pilothouse.machinery.gofmt import scaled_int_or_percent
 from pilothouse.machinery.objects import Json, name_of
 
 BURST = 500

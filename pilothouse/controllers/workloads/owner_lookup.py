@@ -10,8 +10,8 @@ from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.owners import controller_of
 from pilothouse.machinery.objects import Json, labels_of, metadata, namespace_of, uid_of
-from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.labels import Selector, from_label_selector
+from pilothouse.machinery.selectors.requirement import InvalidSelector
 
 CONTROLLER_UID_INDEX = "controllerUID"
 """Index by uid of the controlling owner; orphans are indexed by namespace and a slash."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.kube.admission.config import DEFAULT_TOLERATION_SECONDS
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import INT, STRING, STRINGS, flag
+from pilothouse.machinery.flags import INT, STRING, STRINGS, flag
 
 
 def _names(*, default_on: bool) -> frozenset[str]:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from pilothouse.apiserver.audit.sizes import MAX_BATCH, MAX_EVENT
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import BOOL, DURATION, FLOAT, INT, STRING, flag
+from pilothouse.machinery.flags import BOOL, DURATION, FLOAT, INT, STRING, flag
 
 _BACKOFF = 10.0
 _MODES = ("batch", "blocking", "blocking-strict")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import DURATION, STRING, STRINGS, flag
+from pilothouse.machinery.flags import DURATION, STRING, STRINGS, flag
 from pilothouse.machinery.gofmt import quote
 
 MODES = ("AlwaysAllow", "AlwaysDeny", "ABAC", "Webhook", "RBAC", "Node")

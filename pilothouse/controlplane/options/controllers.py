@@ -10,7 +10,7 @@ from pilothouse.controllers.table import ALL, CONTROLLERS, unknown
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.controlplane.options.pilothouse import TaskGroup
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import BOOL, DURATION, INT, STRING, STRINGS, flag
+from pilothouse.machinery.flags import BOOL, DURATION, INT, STRING, STRINGS, flag
 
 
 @dataclass(frozen=True)

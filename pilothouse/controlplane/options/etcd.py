@@ -12,7 +12,7 @@ from pilothouse.controlplane.options.files import missing_files
 from pilothouse.controlplane.options.pilothouse import TaskGroup
 from pilothouse.controlplane.storage import BACKENDS, backend_of
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import BOOL, DURATION, INT, STRING, STRINGS, FlagType, flag
+from pilothouse.machinery.flags import BOOL, DURATION, INT, STRING, STRINGS, FlagType, flag
 
 
 def _from_the_root(text: str) -> str:

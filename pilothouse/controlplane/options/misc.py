@@ -9,7 +9,7 @@ from pilothouse.controlplane.options.files import missing_files
 from pilothouse.kube.config import DEFAULT_EVENT_TTL, LEASE, RECONCILER_TYPES, EndpointConfig
 from pilothouse.kube.core.services.network import DEFAULT_CLUSTER_IP_RANGE, DEFAULT_NODE_PORTS, ServiceNetwork
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import BOOL, DURATION, INT, STRING, flag
+from pilothouse.machinery.flags import BOOL, DURATION, INT, STRING, flag
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import BOOL, INT, STRING, flag
-from pilothouse.machinery.flags.flagset import FlagError, invalid_value
+from pilothouse.machinery.flags import BOOL, INT, STRING, FlagError, flag, invalid_value
 from pilothouse.machinery.platform import CAN_FORK
 
 _AUTO = "auto"

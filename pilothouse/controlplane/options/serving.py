@@ -13,7 +13,7 @@ from pilothouse.apiserver.serving.tls_options import INSECURE_NAMES, PREFERRED_N
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.controlplane.options.pilothouse import TaskGroup
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import BOOL, INT, IP, STRING, STRING_ARRAY, STRINGS, flag
+from pilothouse.machinery.flags import BOOL, INT, IP, STRING, STRING_ARRAY, STRINGS, flag
 from pilothouse.machinery.platform import CAN_SHARE_PORTS
 
 _CIPHER_SUITES_HELP = (

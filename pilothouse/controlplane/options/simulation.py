@@ -8,8 +8,7 @@ from typing import ClassVar
 
 from pilothouse.controlplane.options.pilothouse import TaskGroup
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import DURATION, FLOAT, INT, STRING, flag
-from pilothouse.machinery.flags.flagset import invalid_value
+from pilothouse.machinery.flags import DURATION, FLOAT, INT, STRING, flag, invalid_value
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.quantity_notation import QuantityError
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from pilothouse.machinery.flags.declare import BOOL, DURATION, INT, STRING, STRINGS, Flag, FlagType
+from pilothouse.machinery.flags import BOOL, DURATION, INT, STRING, STRINGS, Flag, FlagType
 
 WITHOUT_EFFECT_TITLE = "accepted without effect"
 

@@ -31,7 +31,7 @@ from pilothouse.controlplane.shared_keys.record import (
 )
 from pilothouse.controlplane.shared_keys.rotation import blocks
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.whole_files import PRIVATE, write_atomically
+from pilothouse.machinery.files import PRIVATE, write_atomically
 
 log = logging.getLogger(__name__)
 

@@ -22,8 +22,8 @@ from pilothouse.kinds.conditions import Condition, find_condition, is_true, remo
 from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.field import NOWHERE, FieldError, invalid, root
 from pilothouse.machinery.objects import Json, metadata, uid_of
+from pilothouse.machinery.pem import validate_ca_bundle
 from pilothouse.machinery.status_error import aggregate
-from pilothouse.machinery.validation.ca_bundles import validate_ca_bundle
 
 _ACCEPTED = Condition(ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted")
 _INVALID_CA_BUNDLE = Condition(ESTABLISHED, "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pilothouse.machinery.field import Errors, root
-from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.govalue import go_type
+from pilothouse.machinery.gofmt import go_type, quote
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
 from pilothouse.machinery.status_error import aggregate

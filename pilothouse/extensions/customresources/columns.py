@@ -10,7 +10,7 @@ from pilothouse.apiserver.registry.table import NAME, Cell, Column
 from pilothouse.extensions.customresources.model import Version
 from pilothouse.extensions.schema.jsonpath import InvalidJsonPath, JsonPath, compile_path
 from pilothouse.machinery.durations import age
-from pilothouse.machinery.govalue import go_value
+from pilothouse.machinery.gofmt import go_value
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema import documentation
 from pilothouse.machinery.schema.gotime import TimeError

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from pilothouse.apiserver.registry.resource import Names
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.kube_versions import preference
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.ca_bundles import ca_bundle_problem
+from pilothouse.machinery.pem import ca_bundle_problem
+from pilothouse.machinery.versions import preference
 
 if TYPE_CHECKING:
     from pilothouse.extensions.schema.compiled import CompiledSchema

@@ -16,7 +16,7 @@ from pilothouse.machinery.apply.managed import set_entries
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.field import Errors, Path, invalid
-from pilothouse.machinery.govalue import go_value
+from pilothouse.machinery.gofmt import go_value
 from pilothouse.machinery.objects import Json, metadata, resource_version_of
 from pilothouse.machinery.server_errors import InternalError
 from pilothouse.machinery.status_error import StatusError

@@ -15,12 +15,11 @@ from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.extensions.customresources.model import CustomResource, Version
 from pilothouse.extensions.customresources.scale import ScalePaths
 from pilothouse.extensions.schema.compiled import CompiledSchema, OtherErrors, tolerated_errors
-from pilothouse.machinery.equality import deep_equal
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupKind
-from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.objects import Json, deep_equal, metadata, name_of
 from pilothouse.machinery.validation.names import is_qualified_name
 
 _STANDARD_FINALIZERS = (ORPHAN, FOREGROUND, "kubernetes")

@@ -30,7 +30,7 @@ from pilothouse.extensions.customresources.strategy import CustomResourceStatusS
 from pilothouse.extensions.schema.embedded import MalformedEmbeddedResource
 from pilothouse.extensions.schema.jsonpath import JsonPath, compile_path
 from pilothouse.machinery.apply.atoms import Atom
-from pilothouse.machinery.govalue import go_value
+from pilothouse.machinery.gofmt import go_value
 from pilothouse.machinery.names import GroupResource, GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.object_type import DecodeError

@@ -24,10 +24,9 @@ from pilothouse.extensions.schema.values import (
     type_check,
 )
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.equality import deep_equal
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, deep_equal
 
 
 def run_check(check: Check, value: Any, *, path: Path, link: Link | None = None) -> Errors:

@@ -23,8 +23,7 @@ from pilothouse.extensions.schema.rules.evaluation import (
     validate_rules,
 )
 from pilothouse.extensions.schema.structural import Structural, structural
-from pilothouse.machinery.apply.atoms import DEDUCED, UNTYPED_ATOMIC, Atom, ListAtom, MapAtom, Scalar
-from pilothouse.machinery.apply.schema_atoms import atom_of
+from pilothouse.machinery.apply.atoms import DEDUCED, UNTYPED_ATOMIC, Atom, ListAtom, MapAtom, Scalar, atom_of
 from pilothouse.machinery.cel.environment import CompilationFailed
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import NOWHERE, Errors, ErrorType, FieldError, Path, invalid

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from pilothouse.extensions.schema.structural import Structural
-from pilothouse.machinery.equality import deep_equal
+from pilothouse.machinery.objects import deep_equal
 
 
 class ComparisonTime:

@@ -13,9 +13,8 @@ from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.examine import examine
 from pilothouse.machinery.schema.printing import canonical_object_meta
 from pilothouse.machinery.schema.tree import object_meta_type
-from pilothouse.machinery.validation.names import is_kind_name
+from pilothouse.machinery.validation.names import is_kind_name, name_is_path_segment
 from pilothouse.machinery.validation.object_meta import validate_object_meta
-from pilothouse.machinery.validation.object_names import name_is_path_segment
 
 
 class MalformedEmbeddedResource(ValueError):

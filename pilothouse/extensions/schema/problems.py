@@ -19,8 +19,7 @@ from pilothouse.machinery.field import (
     too_many,
     type_invalid,
 )
-from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.govalue import go_value
+from pilothouse.machinery.gofmt import go_value, quote
 
 
 @dataclass(frozen=True, slots=True)

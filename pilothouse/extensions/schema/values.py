@@ -9,9 +9,8 @@ from pilothouse.extensions.schema import problems
 from pilothouse.extensions.schema.correlation import Link
 from pilothouse.extensions.schema.problems import SchemaProblem
 from pilothouse.machinery.cel.patterns import matcher
-from pilothouse.machinery.equality import deep_equal
-from pilothouse.machinery.govalue import go_value
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.gofmt import go_value
+from pilothouse.machinery.objects import Json, deep_equal
 from pilothouse.machinery.validation.formats import Format, format_check
 
 Check: TypeAlias = Callable[[Any, str, Link | None, list[SchemaProblem]], int]

@@ -43,7 +43,7 @@ from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json, labels_of
 from pilothouse.machinery.selectors.labels import Selector
 from pilothouse.machinery.status_error import StatusError
-from pilothouse.machinery.validation.object_names import is_valid_path_segment_name
+from pilothouse.machinery.validation.names import is_valid_path_segment_name
 
 if TYPE_CHECKING:
     from pilothouse.kube.admission.service_account import GetServiceAccount

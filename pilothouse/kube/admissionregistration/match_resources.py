@@ -10,8 +10,12 @@ from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, inval
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.labels import validate_label_selector
-from pilothouse.machinery.validation.names import is_dns1035_label, is_dns1123_subdomain, is_kind_name
-from pilothouse.machinery.validation.object_names import is_valid_path_segment_name
+from pilothouse.machinery.validation.names import (
+    is_dns1035_label,
+    is_dns1123_subdomain,
+    is_kind_name,
+    is_valid_path_segment_name,
+)
 
 FAILURE_POLICIES = ("Fail", "Ignore")
 MATCH_POLICIES = ("Equivalent", "Exact")

@@ -19,7 +19,7 @@ from pilothouse.kube.admissionregistration.strategy import (
 from pilothouse.kube.validation.fields import follow, one_of
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, root
 from pilothouse.machinery.objects import Json, items, part, text
-from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
+from pilothouse.machinery.validation.names import name_is_dns_subdomain
 
 _ACTIONS = ("Audit", "Deny", "Warn")
 _DENY_AND_WARN = (

@@ -28,7 +28,7 @@ from pilothouse.kube.workloads import (
 )
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, root
-from pilothouse.machinery.integers import parse_int64
+from pilothouse.machinery.gofmt import parse_int64
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, annotations_of, metadata, number, part
 from pilothouse.machinery.selectors.labels import format_labels

@@ -30,7 +30,7 @@ from pilothouse.kube.workloads import (
 )
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, root
-from pilothouse.machinery.integers import parse_int64
+from pilothouse.machinery.gofmt import parse_int64
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, annotations_of, metadata, number, part
 from pilothouse.machinery.validation.object_meta import validate_nonnegative_field

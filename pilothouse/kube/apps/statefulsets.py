@@ -38,8 +38,8 @@ from pilothouse.machinery.field import Errors, Path, forbidden, invalid, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, annotations_of, items, labels_of, name_of, number, part, text
 from pilothouse.machinery.validation.labels import validate_labels
+from pilothouse.machinery.validation.names import name_is_dns_label
 from pilothouse.machinery.validation.object_meta import validate_annotations
-from pilothouse.machinery.validation.object_names import name_is_dns_label
 
 _SPEC, _STATUS = root("spec"), root("status")
 _CLAIMS = root("spec", "volumeClaimTemplates")

@@ -12,8 +12,7 @@ from pilothouse.apiserver.authz.interface import Attributes
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.selectors import fields, labels
-from pilothouse.machinery.selectors.errors import InvalidSelector
-from pilothouse.machinery.selectors.requirement import Operator, new_requirement
+from pilothouse.machinery.selectors.requirement import InvalidSelector, Operator, new_requirement
 
 _LABEL_OPERATORS = {
     "In": Operator.IN,

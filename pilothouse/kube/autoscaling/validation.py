@@ -10,7 +10,7 @@ from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_sup
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, items, number, part, text
 from pilothouse.machinery.quantity import parse_quantity
-from pilothouse.machinery.validation.object_names import is_valid_path_segment_name
+from pilothouse.machinery.validation.names import is_valid_path_segment_name
 
 MAX_PERIOD_SECONDS = 1800
 

@@ -13,8 +13,7 @@ from pilothouse.kube.strategy import StatusSubresource
 from pilothouse.kube.validation.fields import nonnegative, required_one_of
 from pilothouse.kube.validation.selectors import shown_selector
 from pilothouse.kube.workloads import WorkloadStrategy, container_columns, pod_name_warnings, selector_column
-from pilothouse.machinery.cron.parser import ScheduleError, parse_schedule
-from pilothouse.machinery.cron.schedule import validate_time_zone
+from pilothouse.machinery.cron import ScheduleError, parse_schedule, validate_time_zone
 from pilothouse.machinery.durations import age
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, root
 from pilothouse.machinery.names import GroupVersionKind

@@ -7,7 +7,7 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.coordination.leases import GROUP, OLDEST_EMULATION_VERSION, validate_strategy
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import follow, non_empty
-from pilothouse.machinery import semver
+from pilothouse.machinery import versions
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.objects import Json, part, text
 from pilothouse.machinery.validation.immutable import validate_immutable_field
@@ -47,7 +47,7 @@ def _validate_spec(spec: Json, path: Path) -> Errors:
         yield invalid(where, binary, "must be greater than or equal to `emulationVersion`")
     strategy = text(spec, "strategy")
     yield from non_empty(strategy, path.child("strategy"))
-    if strategy == OLDEST_EMULATION_VERSION and _order(text(spec, "emulationVersion")) == semver.ordinal(*_ZERO):
+    if strategy == OLDEST_EMULATION_VERSION and _order(text(spec, "emulationVersion")) == versions.ordinal(*_ZERO):
         reason = "must be specified when `strategy` is 'OldestEmulationVersion'"
         yield required(path.child("emulationVersion"), reason)
     if strategy:
@@ -55,12 +55,12 @@ def _validate_spec(spec: Json, path: Path) -> Errors:
 
 
 def _is_version(version: str) -> list[str]:
-    return [] if semver.parts_of(version) else ["must be a valid semantic version"]
+    return [] if versions.parts_of(version) else ["must be a valid semantic version"]
 
 
 def _order(version: str) -> tuple[object, ...]:
     """Sort key of a version; unparsable versions sort first."""
-    return semver.ordinal(*(semver.parts_of(version) or _ZERO))
+    return versions.ordinal(*(versions.parts_of(version) or _ZERO))
 
 
 LEASE_CANDIDATES = Resource(

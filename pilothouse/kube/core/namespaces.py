@@ -22,8 +22,8 @@ from pilothouse.machinery.field import Errors, Path, invalid, root
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
 from pilothouse.machinery.times import now
+from pilothouse.machinery.validation.names import name_is_dns_label
 from pilothouse.machinery.validation.object_meta import validate_finalizer_name
-from pilothouse.machinery.validation.object_names import name_is_dns_label
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 _NAMESPACES = GroupResource("", "namespaces")

@@ -27,7 +27,7 @@ from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, number, part
 from pilothouse.machinery.selectors.labels import format_labels, from_set
 from pilothouse.machinery.validation.immutable import semantically_equal
-from pilothouse.machinery.validation.object_names import name_is_long_name
+from pilothouse.machinery.validation.names import name_is_long_name
 
 _SPEC, _STATUS = root("spec"), root("status")
 _TEMPLATE = root("spec", "template")

@@ -12,7 +12,7 @@ from pilothouse.kube.core.configmaps import MAX_SIZE, byte_length, forbid_change
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.codec.json import JsonError, parse
 from pilothouse.machinery.field import Errors, invalid, required, root, too_long
-from pilothouse.machinery.govalue import not_an_object
+from pilothouse.machinery.gofmt import not_an_object
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.pem import pem_blocks
 from pilothouse.machinery.validation.immutable import validate_immutable_field

@@ -15,7 +15,7 @@ from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_sup
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, items, name_of, number, part, text
 from pilothouse.machinery.validation.immutable import semantically_equal
-from pilothouse.machinery.validation.object_names import name_is_dns_label, name_is_dns_subdomain
+from pilothouse.machinery.validation.names import name_is_dns_label, name_is_dns_subdomain
 
 _DEFAULT_PRECEDENCE = 1000
 _MAX_PRECEDENCE = 10000

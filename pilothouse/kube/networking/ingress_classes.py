@@ -11,7 +11,7 @@ from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow
 from pilothouse.machinery.field import Errors, Path, forbidden, not_supported, required, root, too_long
 from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal, validate_immutable_field
-from pilothouse.machinery.validation.object_names import is_valid_path_segment_name
+from pilothouse.machinery.validation.names import is_valid_path_segment_name
 
 DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
 MAX_CONTROLLER_LENGTH = 250

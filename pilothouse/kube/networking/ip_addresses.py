@@ -14,7 +14,7 @@ from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.addresses import is_valid_ip
 from pilothouse.machinery.validation.immutable import validate_immutable_field
-from pilothouse.machinery.validation.object_names import is_valid_path_segment_name
+from pilothouse.machinery.validation.names import is_valid_path_segment_name
 
 FAMILY_LABEL = "ipaddress.kubernetes.io/ip-family"
 MANAGED_BY_LABEL = "ipaddress.kubernetes.io/managed-by"

@@ -17,7 +17,7 @@ from pilothouse.machinery.field import Errors, duplicate, required, root
 from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 from pilothouse.machinery.validation.labels import validate_labels
-from pilothouse.machinery.validation.object_names import name_is_dns_label
+from pilothouse.machinery.validation.names import name_is_dns_label
 
 GROUP = "node.k8s.io"
 

@@ -17,7 +17,7 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import name_of
 from pilothouse.machinery.selectors import fields
-from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.selectors.requirement import InvalidSelector
 
 NODE_LEASES = "kube-node-lease"
 LEASE_ELSEWHERE = f"can only access leases in the {quote(NODE_LEASES)} system namespace"

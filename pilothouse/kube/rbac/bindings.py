@@ -11,7 +11,7 @@ from pilothouse.kube.rbac.roles import GROUP
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, root
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.object_names import name_is_dns_subdomain, name_is_path_segment
+from pilothouse.machinery.validation.names import name_is_dns_subdomain, name_is_path_segment
 
 _SUBJECT_KINDS = ("ServiceAccount", "User", "Group")
 

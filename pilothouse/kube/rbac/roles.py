@@ -9,7 +9,7 @@ from pilothouse.kube.validation.selectors import selector_of
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.labels import validate_label_selector
-from pilothouse.machinery.validation.object_names import name_is_path_segment
+from pilothouse.machinery.validation.names import name_is_path_segment
 
 GROUP = "rbac.authorization.k8s.io"
 

@@ -13,7 +13,7 @@ from pilothouse.kube.validation.resource_names import is_extended
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.objects import Json, items, metadata, part
 from pilothouse.machinery.validation.immutable import semantically_equal
-from pilothouse.machinery.validation.object_names import name_is_long_name
+from pilothouse.machinery.validation.names import name_is_long_name
 
 GROUP = "resource.k8s.io"
 

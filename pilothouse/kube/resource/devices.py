@@ -18,7 +18,7 @@ from pilothouse.kube.resource.taints import validate_taint
 from pilothouse.kube.validation.fields import dns_subdomain
 from pilothouse.kube.validation.resource_names import is_native
 from pilothouse.kube.validation.selectors import validate_node_selector
-from pilothouse.machinery import semver
+from pilothouse.machinery import versions
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_found, required, too_long
 from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.quantity import Quantity, parse_quantity
@@ -99,7 +99,7 @@ def _validate_attribute(attribute: Json, path: Path) -> Errors:
     if "string" in given:
         yield from _validate_length(attribute["string"], path.child("string"))
     if "version" in given:
-        if semver.parts_of(attribute["version"]) is None:
+        if versions.parts_of(attribute["version"]) is None:
             reason = "must be a string compatible with semver.org spec 2.0.0"
             yield invalid(path.child("version"), attribute["version"], reason)
         yield from _validate_length(attribute["version"], path.child("version"))

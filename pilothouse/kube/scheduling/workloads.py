@@ -13,7 +13,7 @@ from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow
 from pilothouse.machinery.field import Errors, Path, invalid, required, root, too_many
 from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
-from pilothouse.machinery.validation.object_names import name_is_path_segment
+from pilothouse.machinery.validation.names import name_is_path_segment
 
 MAX_TEMPLATES = 8
 

@@ -7,9 +7,13 @@ from collections.abc import Mapping
 from pilothouse.kube.validation.fields import Rule, dns_subdomain
 from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_subdomain, is_qualified_name
+from pilothouse.machinery.validation.names import (
+    is_dns1123_label,
+    is_dns1123_subdomain,
+    is_qualified_name,
+    name_is_dns_subdomain,
+)
 from pilothouse.machinery.validation.object_meta import TOTAL_ANNOTATION_SIZE_LIMIT, annotations_size
-from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
 from pilothouse.machinery.validation.pattern_format import PatternFormat, regex_error
 
 ONE_SEGMENT = "should be a domain with at least two segments separated by dots"

@@ -13,8 +13,7 @@ from pilothouse.machinery.validation.names import (
     is_qualified_name,
     is_valid_port_name,
 )
-from pilothouse.machinery.validation.numbers import is_valid_port_num
-from pilothouse.machinery.validation.pattern_format import IS_NEGATIVE_ERROR
+from pilothouse.machinery.validation.pattern_format import IS_NEGATIVE_ERROR, is_valid_port_num
 
 Rule: TypeAlias = Callable[[str], list[str]]
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pilothouse.kube.validation.fields import follow
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required
 from pilothouse.machinery.objects import Json, items, part
-from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.labels import Selector, from_label_selector
+from pilothouse.machinery.selectors.requirement import InvalidSelector
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
 from pilothouse.machinery.validation.labels import (
     UNKNOWN_OPERATOR,
@@ -16,8 +16,7 @@ from pilothouse.machinery.validation.labels import (
     VALUES_REQUIRED,
     validate_label_name,
 )
-from pilothouse.machinery.validation.names import is_valid_label_value
-from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
+from pilothouse.machinery.validation.names import is_valid_label_value, name_is_dns_subdomain
 
 LABELS_DO_NOT_MATCH = "`selector` does not match template `labels`"
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported
-from pilothouse.machinery.integers import parse_int64
+from pilothouse.machinery.gofmt import parse_int64
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.labels import validate_label_name
 from pilothouse.machinery.validation.names import is_valid_label_value

@@ -22,8 +22,7 @@ from pilothouse.machinery.apply.fieldset import (
 )
 from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.equality import json_equal
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, json_equal
 
 
 @dataclass(frozen=True, slots=True)

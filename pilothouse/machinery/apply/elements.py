@@ -16,8 +16,7 @@ import orjson
 
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.checkpoints import checkpoint
-from pilothouse.machinery.gofmt import escape_html, quote
-from pilothouse.machinery.govalue import go_value
+from pilothouse.machinery.gofmt import escape_html, go_value, quote
 from pilothouse.machinery.objects import Json
 
 Order: TypeAlias = tuple[Any, ...]

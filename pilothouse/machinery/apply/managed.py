@@ -5,10 +5,11 @@ A manager is identified by name, operation, subresource and, unless it applies, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, NamedTuple
 
+from pilothouse.machinery.apply import fieldset
 from pilothouse.machinery.apply.elements import InvalidElement, encode
 from pilothouse.machinery.apply.fieldset import FieldSet, Path, decode, shown_path
 from pilothouse.machinery.dataclass import dataclass
@@ -162,3 +163,45 @@ def _message(conflicts: Sequence[FieldManagerConflict]) -> str:
         lines.append(f"conflicts with {manager}:")
         lines += [f"- {shown_path(conflict.path)}" for conflict in by_manager[manager]]
     return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
+
+
+SCALE_VERSION = "autoscaling/v1"
+REPLICAS: Path = ("f:spec", "f:replicas")
+
+
+def to_scale(entries: Iterable[Json] | None, mappings: Mapping[str, Path]) -> list[Json]:
+    """Return the managers that own the replicas. Raises InvalidManagedFields."""
+    parent, out = decode_entries(entries), Managed()
+    for manager, versioned in parent.sets.items():
+        path = mappings.get(versioned.api_version)
+        if path is not None and fieldset.has(versioned.fields, path):
+            fields = fieldset.of_paths([REPLICAS])
+            out.sets[manager] = VersionedSet(fields, SCALE_VERSION, versioned.applied)
+            if manager in parent.times:
+                out.times[manager] = parent.times[manager]
+    return encode_entries(out)
+
+
+def to_parent(
+    parent_entries: Iterable[Json] | None,
+    scale_entries: Iterable[Json] | None,
+    *,
+    api_version: str,
+    mappings: Mapping[str, Path],
+) -> list[Json]:
+    """Return the object's entries after a write to its Scale. Raises InvalidManagedFields."""
+    parent, scale = decode_entries(parent_entries), decode_entries(scale_entries)
+    out = Managed(times=parent.times)
+    for manager, versioned in parent.sets.items():
+        path = mappings.get(versioned.api_version)
+        if path is None:
+            continue
+        if not fieldset.has(versioned.fields, path) or scale.sets.pop(manager, None) is not None:
+            out.sets[manager] = versioned
+        elif left := fieldset.difference(versioned.fields, fieldset.of_paths([path])):
+            out.sets[manager] = versioned.with_fields(left)
+    for manager, versioned in scale.sets.items():
+        if fieldset.has(versioned.fields, REPLICAS):
+            fields = fieldset.of_paths([mappings[api_version]])
+            out.sets[manager] = VersionedSet(fields, api_version, versioned.applied)
+    return encode_entries(out)

@@ -22,7 +22,7 @@ from pilothouse.machinery.apply.managed import Conflicts, FieldManagerConflict, 
 from pilothouse.machinery.apply.merge import merge
 from pilothouse.machinery.apply.typed import Converter, Typed
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.equality import json_equal
+from pilothouse.machinery.objects import json_equal
 
 Managers: TypeAlias = Mapping[ManagerId, VersionedSet]
 

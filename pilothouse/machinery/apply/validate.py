@@ -8,8 +8,7 @@ from typing import Any
 from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom, Scalar, Unkeyed
 from pilothouse.machinery.apply.elements import shown
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.govalue import go_type, go_value
+from pilothouse.machinery.gofmt import go_type, go_value, quote
 
 _NUMBERS = (int, float)
 

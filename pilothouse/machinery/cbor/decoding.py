@@ -17,8 +17,7 @@ from typing import Any
 
 import orjson
 
-from pilothouse.machinery.cbor.wellformed import CborError, check, expect_tag_content
-from pilothouse.machinery.cbor.wire import (
+from pilothouse.machinery.cbor.wellformed import (
     ARRAY,
     BASE16,
     BASE64,
@@ -41,6 +40,9 @@ from pilothouse.machinery.cbor.wire import (
     TEXT,
     TRUE,
     UNSIGNED,
+    CborError,
+    check,
+    expect_tag_content,
 )
 from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.gofmt import quote

@@ -8,7 +8,17 @@ from contextlib import suppress
 from struct import pack, unpack
 from typing import Any
 
-from pilothouse.machinery.cbor.wire import ARRAY, BYTES, FLOATS, MAP, NEGATIVE, SELF_DESCRIBED, SIMPLE, UNSIGNED, head
+from pilothouse.machinery.cbor.wellformed import (
+    ARRAY,
+    BYTES,
+    FLOATS,
+    MAP,
+    NEGATIVE,
+    SELF_DESCRIBED,
+    SIMPLE,
+    UNSIGNED,
+    head,
+)
 from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json

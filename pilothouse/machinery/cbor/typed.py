@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from pilothouse.machinery.cbor.decoding import ByteText, decode, word_for
-from pilothouse.machinery.cbor.wellformed import CborError, end_of_item
-from pilothouse.machinery.cbor.wire import MAP, TAG
+from pilothouse.machinery.cbor.wellformed import MAP, TAG, CborError, end_of_item
 from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind

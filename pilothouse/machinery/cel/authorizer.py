@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from pilothouse.machinery.cel.interpreter.errors import EvaluationCancelled, EvaluationFailed
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.validation.object_names import name_is_dns_label, name_is_dns_subdomain
+from pilothouse.machinery.validation.names import name_is_dns_label, name_is_dns_subdomain
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionKind
@@ -44,3 +46,67 @@ def _excerpt(data: bytes) -> str:
     start = data[:_EXCERPT_LENGTH]
     text = start.decode("utf-8", "replace") if data.startswith(b"{") else start.hex()
     return f"{text} ..." if len(data) > _EXCERPT_LENGTH else text
+
+
+CONVERTING = "error converting YAML to JSON: "
+UNMARSHAL_ERRORS = "yaml: unmarshal errors:"
+
+MOST_FAILURES = 100
+_MOST_TEXT = 1 << 20
+"""Characters. Paths are as long as the keys in them, so that a hundred could be a hundred times as long as the body."""
+
+
+class DocumentPlace:
+    """A value's place in a document: `piece` is the key or the index by which it is reached from `outer`."""
+
+    __slots__ = ("outer", "piece")
+
+    def __init__(self, outer: DocumentPlace | None = None, piece: str | int = "") -> None:
+        self.outer = outer
+        self.piece = piece
+
+    @property
+    def path(self) -> str:
+        """`spec.containers[0].name`; empty for the whole document."""
+        pieces = (f".{piece}" if isinstance(piece, str) else f"[{piece}]" for piece in self.pieces)
+        return "".join(pieces).removeprefix(".")
+
+    @property
+    def pieces(self) -> list[str | int]:
+        """The keys and indexes that lead here from the whole document."""
+        pieces, place = [], self
+        while place.outer is not None:
+            pieces.append(place.piece)
+            place = place.outer
+        return pieces[::-1]
+
+
+class StrictFailures:
+    def __init__(self) -> None:
+        self._found: dict[str, None] = {}
+        self._room = _MOST_TEXT
+
+    def note(self, failure: str, place: DocumentPlace) -> None:
+        if not self.full:
+            message = f"{failure} field {quote(place.path)}"
+            self._room -= len(message)
+            self._found[message] = None
+
+    @property
+    def full(self) -> bool:
+        return len(self._found) >= MOST_FAILURES or self._room < 0
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+
+def strict_warnings(strict_error: str) -> list[str]:
+    """Return the warnings that upstream makes of an error of strict decoding: one for each line of a YAML error.
+
+    >>> from pilothouse.machinery.codec.body_errors import strict_warnings
+    >>> strict_warnings('yaml: unmarshal errors:\\n  line 2: key "a" already set in map')
+    ['line 2: key "a" already set in map']
+    """
+    text = strict_error.removeprefix(f"{CONVERTING}{UNMARSHAL_ERRORS}\n")
+    text = text.removeprefix(f"{UNMARSHAL_ERRORS}\n")
+    return [line.strip() for line in text.split("\n")]

@@ -14,8 +14,15 @@ from typing import Any
 from pilothouse.machinery.codec.body_errors import BodyError, refusal
 from pilothouse.machinery.codec.json import JsonError, parse, parse_document
 from pilothouse.machinery.codec.json_syntax import interpretation_error
-from pilothouse.machinery.codec.scheme import Scheme, unknown_conversion
-from pilothouse.machinery.codec.type_meta import NO_TYPE, cbor_type_error, interpret, interpret_cbor, with_defaults
+from pilothouse.machinery.codec.scheme import (
+    NO_TYPE,
+    Scheme,
+    cbor_type_error,
+    interpret,
+    interpret_cbor,
+    unknown_conversion,
+    with_defaults,
+)
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.dataclass import dataclass

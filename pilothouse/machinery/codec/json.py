@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import orjson
 
 from pilothouse.machinery.checkpoints import checkpoint
+from pilothouse.machinery.codec.body_errors import DocumentPlace, StrictFailures
 from pilothouse.machinery.codec.document import (
     CONTAINERS,
     Literal,
@@ -27,7 +28,6 @@ from pilothouse.machinery.codec.document import (
     plain,
 )
 from pilothouse.machinery.codec.json_syntax import MAX_DEPTH, syntax_error
-from pilothouse.machinery.codec.strict_failures import DocumentPlace, StrictFailures
 from pilothouse.machinery.dataclass import dataclass
 
 _SHORT = 64 * 1024

@@ -15,10 +15,9 @@ from operator import itemgetter
 from typing import Any
 
 from pilothouse.machinery.checkpoints import checkpoint
-from pilothouse.machinery.codec.strict_failures import UNMARSHAL_ERRORS
-from pilothouse.machinery.codec.yaml_gofmt import go_float, go_syntax
+from pilothouse.machinery.codec.body_errors import UNMARSHAL_ERRORS
 from pilothouse.machinery.codec.yaml_nodes import YamlError, YamlNode, YamlNodeKind, compose
-from pilothouse.machinery.codec.yaml_resolve import Tag, resolve
+from pilothouse.machinery.codec.yaml_scalars import Tag, go_float, go_syntax, resolve
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.schema.scalars import base64_fault
 

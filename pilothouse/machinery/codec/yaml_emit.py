@@ -10,8 +10,7 @@ from collections.abc import Callable, Collection
 from functools import cmp_to_key
 from typing import Any
 
-from pilothouse.machinery.codec.yaml_gofmt import go_float
-from pilothouse.machinery.codec.yaml_resolve import Tag, resolve
+from pilothouse.machinery.codec.yaml_scalars import Tag, go_float, resolve
 
 _BASE_60 = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
 _DOCUMENT_END = "\n...\n"

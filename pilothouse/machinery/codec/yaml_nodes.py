@@ -12,7 +12,7 @@ from enum import Enum, auto
 from typing import Any
 
 from pilothouse.machinery.checkpoints import checkpoint
-from pilothouse.machinery.codec.yaml_resolve import resolve
+from pilothouse.machinery.codec.yaml_scalars import resolve
 
 
 class YamlError(ValueError):

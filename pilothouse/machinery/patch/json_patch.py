@@ -12,13 +12,11 @@ from typing import Any
 from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.codec.json import dump_spelled
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.equality import deep_equal
-from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.govalue import json_type
-from pilothouse.machinery.objects import Json
-from pilothouse.machinery.patch.errors import FailedTest, MalformedPatch, PatchDoesNotApply, TooManyOperations
+from pilothouse.machinery.gofmt import json_type, quote
+from pilothouse.machinery.objects import Json, deep_equal
+from pilothouse.machinery.patch.interface import FailedTest, MalformedPatch, PatchDoesNotApply, TooManyOperations
 from pilothouse.machinery.patch.json_pointer import ContainerKey, find_place
-from pilothouse.machinery.patch.values import copied, sort_keys
+from pilothouse.machinery.patch.merge_patch import copied, sort_keys
 
 MAX_OPERATIONS = 10_000
 MAX_COPY_BYTES = 3 * 1024 * 1024

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.patch.errors import PatchDoesNotApply
+from pilothouse.machinery.patch.interface import PatchDoesNotApply
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _INTEGER_DIGITS = 18

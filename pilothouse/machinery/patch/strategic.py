@@ -11,13 +11,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilothouse.machinery.govalue import go_string, go_value
+from pilothouse.machinery.gofmt import go_string, go_value
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.patch import directives
-from pilothouse.machinery.patch.errors import MalformedPatch, PatchFailed
-from pilothouse.machinery.patch.schema import PatchSchema, list_field, strategy_of, struct_field
+from pilothouse.machinery.patch import strategic_lists
+from pilothouse.machinery.patch.interface import (
+    MalformedPatch,
+    PatchFailed,
+    PatchSchema,
+    list_field,
+    strategy_of,
+    struct_field,
+)
+from pilothouse.machinery.patch.merge_patch import copied
 from pilothouse.machinery.patch.strategic_lists import ListField, element_type
-from pilothouse.machinery.patch.values import copied
 
 
 def apply(document: Json, patch: Json, schema: PatchSchema) -> Json:
@@ -27,10 +33,10 @@ def apply(document: Json, patch: Json, schema: PatchSchema) -> Json:
 
 def merge_object(original: Json, patch: Json, schema: PatchSchema) -> Json:
     """Return the merged object; modifies both arguments."""
-    if directives.PATCH in patch:
+    if strategic_lists.PATCH in patch:
         return _directed(patch)
     _retain_keys(original, patch)
-    for key in [key for key in patch if key.startswith(directives.SET_ELEMENT_ORDER)]:
+    for key in [key for key in patch if key.startswith(strategic_lists.SET_ELEMENT_ORDER)]:
         _merge_ordered_list(original, patch, schema, key)
     for key, value in patch.items():
         _merge_member(original, key, value, schema)
@@ -38,21 +44,23 @@ def merge_object(original: Json, patch: Json, schema: PatchSchema) -> Json:
 
 
 def _directed(patch: Json) -> Json:
-    directive = patch[directives.PATCH]
-    if directive == directives.REPLACE:
-        return {key: value for key, value in patch.items() if key != directives.PATCH}
-    if directive == directives.DELETE:
+    directive = patch[strategic_lists.PATCH]
+    if directive == strategic_lists.REPLACE:
+        return {key: value for key, value in patch.items() if key != strategic_lists.PATCH}
+    if directive == strategic_lists.DELETE:
         return {}
     raise PatchFailed(f"unknown patch type: {go_string(directive)} in map: {go_value(patch)}")
 
 
 def _retain_keys(original: Json, patch: Json) -> None:
     """Remove unlisted keys from the original. Raises MalformedPatch if the patch sets an unlisted key."""
-    if directives.RETAIN_KEYS not in patch:
+    if strategic_lists.RETAIN_KEYS not in patch:
         return
-    listed = patch.pop(directives.RETAIN_KEYS)
+    listed = patch.pop(strategic_lists.RETAIN_KEYS)
     retained = {key for key in listed if isinstance(key, str)} if isinstance(listed, list) else None
-    set_by_patch = {key for key, value in patch.items() if value is not None and not directives.is_parallel_list(key)}
+    set_by_patch = {
+        key for key, value in patch.items() if value is not None and not strategic_lists.is_parallel_list(key)
+    }
     if retained is None or not set_by_patch <= retained:
         raise MalformedPatch("invalid patch format of retainKeys")
     for key in original.keys() - retained:
@@ -63,8 +71,8 @@ def _merge_ordered_list(original: Json, patch: Json, schema: PatchSchema, direct
     """Merge the list of a `$setElementOrder` directive; remove list and directive from the patch."""
     order = patch.pop(directive)
     if not isinstance(order, list):
-        raise directives.bad_type([], order)
-    name = directives.field_of(directive, directives.SET_ELEMENT_ORDER)
+        raise strategic_lists.bad_type([], order)
+    name = strategic_lists.field_of(directive, strategic_lists.SET_ELEMENT_ORDER)
     live, changed = _list_in(original, name), _list_in(patch, name)
     field = ListField(list_field(schema, name), merge_object)
     merged = merge_in_order(field, live=live, changed=changed, order=order)
@@ -77,14 +85,14 @@ def _list_in(document: Json, name: str) -> list[Any] | None:
     if name not in document:
         return None
     if not isinstance(document[name], list):
-        raise directives.bad_type([], document[name])
+        raise strategic_lists.bad_type([], document[name])
     return list(document[name])
 
 
 def _merge_member(original: Json, key: str, value: Any, schema: PatchSchema) -> None:
-    deletes = key.startswith(directives.DELETE_FROM_PRIMITIVE_LIST)
+    deletes = key.startswith(strategic_lists.DELETE_FROM_PRIMITIVE_LIST)
     if deletes:
-        key = directives.field_of(key, directives.DELETE_FROM_PRIMITIVE_LIST) or key
+        key = strategic_lists.field_of(key, strategic_lists.DELETE_FROM_PRIMITIVE_LIST) or key
     if value is None:
         original.pop(key, None)
     elif key not in original or type(original[key]) is not type(value):
@@ -92,7 +100,7 @@ def _merge_member(original: Json, key: str, value: Any, schema: PatchSchema) -> 
             _take(original, key, value)
     elif isinstance(value, dict):
         field = struct_field(schema, key)
-        replaces = strategy_of(field) == directives.REPLACE
+        replaces = strategy_of(field) == strategic_lists.REPLACE
         original[key] = value if replaces else merge_object(original[key], value, field)
     elif isinstance(value, list):
         original[key] = ListField(list_field(schema, key), merge_object).merge(original[key], value, deletes=deletes)
@@ -102,10 +110,10 @@ def _merge_member(original: Json, key: str, value: Any, schema: PatchSchema) -> 
 
 def _take(original: Json, key: str, value: Any) -> None:
     """Set a member that the original does not have, without nulls and directives."""
-    if directives.is_directive(value):
+    if strategic_lists.is_directive(value):
         original.pop(key, None)
     else:
-        original[key] = directives.cleaned(value, keep_nulls=False)
+        original[key] = strategic_lists.cleaned(value, keep_nulls=False)
 
 
 def merge_in_order(
@@ -118,7 +126,7 @@ def merge_in_order(
     element_type(live or [], changed or [])
     server_order = _server_order(field, live or [], changed or [])
     if live is None:
-        merged = directives.cleaned(changed, keep_nulls=True)
+        merged = strategic_lists.cleaned(changed, keep_nulls=True)
     else:
         merged = live if changed is None else field.merge(live, changed)
     _check_elements(field, order)
@@ -131,10 +139,12 @@ def check_order(field: ListField, changed: list[Any], order: list[Any]) -> None:
         return
     expected = iter(map(field.identity_of, order))
     for element in changed:
-        if directives.is_directive(element):
+        if strategic_lists.is_directive(element):
             continue
         if field.identity_of(element) not in expected:
-            lists = f"{go_value(changed)}\n doesn't match {directives.SET_ELEMENT_ORDER} list:\n{go_value(order)}\n"
+            lists = (
+                f"{go_value(changed)}\n doesn't match {strategic_lists.SET_ELEMENT_ORDER} list:\n{go_value(order)}\n"
+            )
             raise PatchFailed(f"The order in patch list:\n{lists}")
 
 
@@ -143,9 +153,9 @@ def _server_order(field: ListField, live: list[Any], changed: list[Any]) -> list
 
     Upstream's results depend on this order, because upstream reuses the space of deleted elements for new ones.
     """
-    plain = [element for element in changed if not directives.is_directive(element)]
-    deletions = [element for element in changed if directives.is_directive(element)]
-    if any(element[directives.PATCH] != directives.DELETE for element in deletions):
+    plain = [element for element in changed if not strategic_lists.is_directive(element)]
+    deletions = [element for element in changed if strategic_lists.is_directive(element)]
+    if any(element[strategic_lists.PATCH] != strategic_lists.DELETE for element in deletions):
         return list(live)
     deleted = set(map(field.identity_of, deletions))
     kept = [element for element in live if field.identity_of(element) not in deleted]

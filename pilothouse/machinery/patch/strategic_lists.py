@@ -12,12 +12,70 @@ from collections.abc import Callable, Hashable
 from typing import Any, TypeAlias
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.govalue import go_string, go_value
+from pilothouse.machinery.gofmt import go_string, go_type, go_value
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.patch import directives
-from pilothouse.machinery.patch.errors import PatchDoesNotApply, PatchFailed
-from pilothouse.machinery.patch.schema import PatchSchema, strategy_of
-from pilothouse.machinery.patch.values import identity
+from pilothouse.machinery.patch import strategic_lists
+from pilothouse.machinery.patch.interface import (
+    MalformedPatch,
+    PatchDoesNotApply,
+    PatchFailed,
+    PatchSchema,
+    strategy_of,
+)
+from pilothouse.machinery.patch.merge_patch import identity
+
+PATCH = "$patch"
+DELETE = "delete"
+REPLACE = "replace"
+MERGE = "merge"
+RETAIN_KEYS = "$retainKeys"
+SET_ELEMENT_ORDER = "$setElementOrder"
+DELETE_FROM_PRIMITIVE_LIST = "$deleteFromPrimitiveList"
+
+_MALFORMED = {
+    SET_ELEMENT_ORDER: "invalid patch format of setElementOrder list",
+    DELETE_FROM_PRIMITIVE_LIST: "invalid patch format of primitive list",
+}
+
+
+def is_directive(value: Any) -> bool:
+    """Report whether the value is an object with `$patch`."""
+    return isinstance(value, dict) and PATCH in value
+
+
+def is_parallel_list(key: str) -> bool:
+    return key.startswith((SET_ELEMENT_ORDER, DELETE_FROM_PRIMITIVE_LIST))
+
+
+def field_of(key: str, directive: str) -> str:
+    """Return the field of `$directive/field`. Raises MalformedPatch."""
+    prefix, slash, field = key.partition("/")
+    if not slash or prefix != directive:
+        raise MalformedPatch(_MALFORMED[directive])
+    return field
+
+
+def cleaned(value: Any, *, keep_nulls: bool) -> Any:
+    """Return the value without directive objects, and without null members unless `keep_nulls`."""
+    if isinstance(value, dict):
+        return {
+            key: cleaned(part, keep_nulls=keep_nulls)
+            for key, part in value.items()
+            if not is_directive(part) and (keep_nulls or part is not None)
+        }
+    if isinstance(value, list):
+        return [cleaned(part, keep_nulls=keep_nulls) for part in value if not is_directive(part)]
+    return value
+
+
+def bad_type(expected: Any, value: Any) -> PatchFailed:
+    actual = "%!s(<nil>)" if value is None else go_type(value)
+    return PatchFailed(f"expected a {go_type(expected)}, but received a {actual}")
+
+
+def no_merge_key(element: Json, merge_key: str) -> PatchFailed:
+    return PatchFailed(f"map: {go_value(element)} does not contain declared merge key: {merge_key}")
+
 
 MergeObject: TypeAlias = Callable[[Json, Json, PatchSchema], Json]
 
@@ -35,14 +93,14 @@ class ListField:
         if not key:
             return identity(element)
         if not isinstance(element, dict):
-            raise directives.bad_type({}, element)
+            raise strategic_lists.bad_type({}, element)
         if key not in element:
-            raise directives.no_merge_key(element, key)
+            raise strategic_lists.no_merge_key(element, key)
         return identity(element[key])
 
     def merge(self, original: list[Any], patch: list[Any], *, deletes: bool = False) -> list[Any]:
         """Return the merged list; modifies both arguments. With `deletes`, the patch lists scalars to remove."""
-        if not deletes and strategy_of(self.schema) != directives.MERGE:
+        if not deletes and strategy_of(self.schema) != strategic_lists.MERGE:
             return patch
         if not original and not patch:
             return original
@@ -87,10 +145,10 @@ class ListField:
         return [element for element in original if identity(element) not in removed]
 
     def _merge_objects(self, original: list[Json], patch: list[Json]) -> list[Json]:
-        with_directive = [element for element in patch if directives.is_directive(element)]
-        plain = [element for element in patch if not directives.is_directive(element)]
+        with_directive = [element for element in patch if strategic_lists.is_directive(element)]
+        plain = [element for element in patch if not strategic_lists.is_directive(element)]
         deleted = {self.identity_of(element) for element in with_directive if self._is_deletion(element)}
-        if any(element[directives.PATCH] == directives.REPLACE for element in with_directive):
+        if any(element[strategic_lists.PATCH] == strategic_lists.REPLACE for element in with_directive):
             return self.interleave(plain, [], plain)
         key = self.schema.merge_key
         kept = [element for element in original if key not in element or identity(element[key]) not in deleted]
@@ -110,12 +168,12 @@ class ListField:
         return merged
 
     def _is_deletion(self, element: Json) -> bool:
-        directive = element[directives.PATCH]
-        if directive == directives.MERGE:
+        directive = element[strategic_lists.PATCH]
+        if directive == strategic_lists.MERGE:
             raise PatchFailed("merging lists cannot yet be specified in the patch")
-        if directive not in (directives.DELETE, directives.REPLACE):
+        if directive not in (strategic_lists.DELETE, strategic_lists.REPLACE):
             raise PatchFailed(f"unknown patch type: {go_string(directive)} in map: {go_value(element)}")
-        return bool(directive == directives.DELETE)
+        return bool(directive == strategic_lists.DELETE)
 
 
 def element_type(*lists: list[Any]) -> type:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from pilothouse.machinery.codec.document import Literal, is_array, is_object, members, plain
-from pilothouse.machinery.govalue import go_type
+from pilothouse.machinery.gofmt import go_type
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.examine import examine
 from pilothouse.machinery.schema.nodes import Field, NodeKind, Scalar, TypeNode

@@ -12,8 +12,8 @@ from math import isinf
 from typing import Any
 
 from pilothouse.machinery.checkpoints import checkpoint
+from pilothouse.machinery.codec.body_errors import MOST_FAILURES, DocumentPlace, StrictFailures
 from pilothouse.machinery.codec.document import as_float, is_array, is_number, is_object, numbered, spelling
-from pilothouse.machinery.codec.strict_failures import MOST_FAILURES, DocumentPlace, StrictFailures
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.schema.gotime import TimeError, canonical_micro_time, canonical_time
 from pilothouse.machinery.schema.nodes import Field, NodeKind, Scalar, TypeNode

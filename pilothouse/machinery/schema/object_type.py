@@ -15,7 +15,7 @@ import orjson
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.patch.schema import PatchSchema, SchemaKind
+from pilothouse.machinery.patch.interface import PatchSchema, SchemaKind
 from pilothouse.machinery.schema.byte_fields import ByteFields, byte_fields_of
 from pilothouse.machinery.schema.compiler import decoder_of
 from pilothouse.machinery.schema.convert import Conversion, ConversionError, collapse

@@ -16,8 +16,7 @@ from typing import TypeAlias
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.selectors.errors import InvalidSelector
-from pilothouse.machinery.selectors.requirement import FEW, Constraint, merged
+from pilothouse.machinery.selectors.requirement import FEW, Constraint, InvalidSelector, merged
 
 _ESCAPED = re.compile(r"\\.|[,=]|\\", re.DOTALL)
 _SPECIAL = re.compile(r"[\\,=]")

@@ -16,8 +16,13 @@ from typing import TypeVar
 
 from pilothouse.machinery import field
 from pilothouse.machinery.checkpoints import checkpoint
-from pilothouse.machinery.selectors.errors import InvalidSelector
-from pilothouse.machinery.selectors.requirement import Operator, Requirement, key_error, new_requirement
+from pilothouse.machinery.selectors.requirement import (
+    InvalidSelector,
+    Operator,
+    Requirement,
+    key_error,
+    new_requirement,
+)
 
 # A NUL byte ends a token. At the start of a token, a NUL byte ends the text.
 _TOKEN = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<>\x20\t\r\n\0]+)\0?")

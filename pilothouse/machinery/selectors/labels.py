@@ -17,10 +17,10 @@ from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.label_parser import parse_requirements, sorted_in_pieces
 from pilothouse.machinery.selectors.requirement import (
     FEW,
+    InvalidSelector,
     Matcher,
     Operator,
     Requirement,

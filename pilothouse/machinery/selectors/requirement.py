@@ -18,9 +18,18 @@ from typing import Final, TypeAlias
 from pilothouse.machinery import field
 from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.selectors.errors import InvalidSelector
-from pilothouse.machinery.status_error import aggregate
+from pilothouse.machinery.status_error import PilothouseError, aggregate
 from pilothouse.machinery.validation.names import is_qualified_name, is_valid_label_value
+
+
+class InvalidSelector(PilothouseError, ValueError):
+    """The text or object is not a selector; the message is upstream's and suitable for a BadRequest.
+
+    >>> from pilothouse.errors import InvalidSelector
+    >>> issubclass(InvalidSelector, ValueError)
+    True
+    """
+
 
 Matcher: TypeAlias = Callable[[Mapping[str, str]], bool]
 

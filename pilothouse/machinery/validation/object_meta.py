@@ -15,8 +15,7 @@ from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 from pilothouse.machinery.validation.labels import validate_labels
-from pilothouse.machinery.validation.names import is_qualified_name
-from pilothouse.machinery.validation.object_names import ValidateName, name_is_dns_label
+from pilothouse.machinery.validation.names import ValidateName, is_qualified_name, name_is_dns_label
 from pilothouse.machinery.validation.pattern_format import IS_NEGATIVE_ERROR
 
 TOTAL_ANNOTATION_SIZE_LIMIT = 256 * 1024

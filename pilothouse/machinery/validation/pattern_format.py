@@ -74,3 +74,22 @@ def max_len_error(limit: int, unit: str = "characters") -> str:
 
 def inclusive_range_error(low: int, high: int) -> str:
     return f"must be between {low} and {high}, inclusive"
+
+
+MAX_ID = 2**31 - 1
+
+
+def is_valid_port_num(port: int) -> list[str]:
+    return is_in_range(port, 1, 65535)
+
+
+def is_valid_user_id(uid: int) -> list[str]:
+    return is_in_range(uid, 0, MAX_ID)
+
+
+def is_valid_group_id(gid: int) -> list[str]:
+    return is_in_range(gid, 0, MAX_ID)
+
+
+def is_in_range(value: int, low: int, high: int) -> list[str]:
+    return [] if low <= value <= high else [inclusive_range_error(low, high)]

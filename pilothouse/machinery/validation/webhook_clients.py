@@ -11,7 +11,7 @@ from pilothouse.machinery.field import Errors, Path, invalid, required
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import is_dns1123_subdomain
-from pilothouse.machinery.validation.numbers import is_valid_port_num
+from pilothouse.machinery.validation.pattern_format import is_valid_port_num
 
 _FORM = "; desired format: https://host[/path]"
 DEFAULT_PORT = 443

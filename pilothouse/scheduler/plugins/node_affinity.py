@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pilothouse.kinds.node_affinity import PreferredTerms, node_affinity_of, required_node_affinity
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.selectors.requirement import InvalidSelector
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import Action, EventHint, Subject

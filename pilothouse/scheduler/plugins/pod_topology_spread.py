@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.selectors.requirement import InvalidSelector
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import Action, EventHint, Subject

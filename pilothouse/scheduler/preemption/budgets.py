@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pilothouse.machinery.objects import Json, namespace_of
-from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.labels import NOTHING, Selector, from_label_selector
+from pilothouse.machinery.selectors.requirement import InvalidSelector
 from pilothouse.scheduler.cache.pod_info import PodInfo
 
 

@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, quote, urlsplit
 
 from pilothouse import __version__
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.whole_files import PRIVATE, write_atomically
+from pilothouse.machinery.files import PRIVATE, write_atomically
 from pilothouse.testing.envtest.store_place import SECRET_FILE, SECRET_HEADER, STORE_HEADER
 
 _VERSION = "3.6.0"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from whole_server import CONFIG_MAPS, create_config_map, whole_server
 
-from pilothouse.machinery.protobuf.watch import FrameDecoder
+from pilothouse.machinery.protobuf.envelope import FrameDecoder
 from pilothouse.testing import API, Answer
 
 WATCH = f"{CONFIG_MAPS}?watch=true&timeoutSeconds=1"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pilothouse.machinery.cron.parser import FIELDS, Bounds, parse_schedule
+from pilothouse.machinery.cron import FIELDS, Bounds, parse_schedule
 
 
 def next_after(schedule: str, moment: str) -> str | None:

@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.machinery.cron.parser import FIELDS, Bounds, ScheduleError, parse_schedule
-from pilothouse.machinery.cron.schedule import TimeZoneError, load_location, validate_time_zone
+from pilothouse.machinery.cron import (
+    FIELDS,
+    Bounds,
+    ScheduleError,
+    TimeZoneError,
+    load_location,
+    parse_schedule,
+    validate_time_zone,
+)
 from pilothouse.machinery.field import root
 
 

@@ -12,7 +12,7 @@ from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom, Scalar
 from pilothouse.machinery.apply.compare import compare
 from pilothouse.machinery.apply.merge import merge
 from pilothouse.machinery.apply.typed import field_set, remove, with_named_fields
-from pilothouse.machinery.equality import json_equal
+from pilothouse.machinery.objects import json_equal
 
 modest = settings(max_examples=80, deadline=None)
 

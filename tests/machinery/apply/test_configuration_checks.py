@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from apply_schemas import SCHEMA
 
-from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom, Scalar
-from pilothouse.machinery.apply.schema_atoms import atom_of
+from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom, Scalar, atom_of
 from pilothouse.machinery.apply.validate import TypedError, check
 from pilothouse.machinery.schema import types
 

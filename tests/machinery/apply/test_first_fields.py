@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from pilothouse.machinery.apply.atoms import DEDUCED
+from pilothouse.machinery.apply.atoms import DEDUCED, atom_of
 from pilothouse.machinery.apply.compare import compare
 from pilothouse.machinery.apply.fieldset import difference, of_fields, recursive_difference, union
 from pilothouse.machinery.apply.first_fields import FirstFields
-from pilothouse.machinery.apply.schema_atoms import atom_of
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema import types

@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 
-from pilothouse.machinery.apply.managed import InvalidManagedFields, decode_entries, encode_entries
-from pilothouse.machinery.apply.scale import REPLICAS, to_parent, to_scale
+from pilothouse.machinery.apply.managed import (
+    REPLICAS,
+    InvalidManagedFields,
+    decode_entries,
+    encode_entries,
+    to_parent,
+    to_scale,
+)
 
 APPS = "apps/v1"
 MAPPINGS = {APPS: REPLICAS}

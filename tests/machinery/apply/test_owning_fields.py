@@ -15,7 +15,7 @@ from pilothouse.machinery.apply.managed import APPLY, UPDATE, Conflicts, Manager
 from pilothouse.machinery.apply.merge import merge
 from pilothouse.machinery.apply.typed import Typed, field_set
 from pilothouse.machinery.apply.updater import Updater, reconcile
-from pilothouse.machinery.equality import json_equal
+from pilothouse.machinery.objects import json_equal
 
 V1, V2 = "example.com/v1", "example.com/v2"
 ALPHA, BETA = manager_id("alpha", APPLY, V1), manager_id("beta", APPLY, V1)

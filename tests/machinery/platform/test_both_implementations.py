@@ -69,7 +69,7 @@ def run(environment: Mapping[str, str], code: str, *arguments: object) -> str:
 
 _HOLD = """
 import os, pathlib, subprocess, sys
-from pilothouse.machinery.platform.held_file import HeldFile, LockHeld
+from pilothouse.machinery.files import HeldFile, LockHeld
 
 path, is_first = pathlib.Path(sys.argv[1]), len(sys.argv) == 2
 second = [sys.executable, *sys.orig_argv[1:], "second"]
@@ -96,7 +96,7 @@ def test_a_lock_refuses_other_processes_names_its_holder_and_goes_when_released(
 
 _KILLED = """
 import pathlib, os, signal, sys
-from pilothouse.machinery.platform.held_file import HeldFile
+from pilothouse.machinery.files import HeldFile
 held = HeldFile(pathlib.Path(sys.argv[1]))
 os.kill(os.getpid(), 9)
 """
@@ -110,7 +110,7 @@ def test_a_lock_goes_with_a_process_that_was_killed(environment: Mapping[str, st
 
 _ADD = """
 import pathlib, sys
-from pilothouse.machinery.platform.held_file import locked
+from pilothouse.machinery.files import locked
 path = pathlib.Path(sys.argv[1])
 for _ in range(100):
     with locked(path.with_name("lock")):
@@ -129,7 +129,7 @@ def test_who_waits_for_a_lock_gets_it(environment: Mapping[str, str], tmp_path: 
 _ROTATE = """
 import pathlib, sys
 from pilothouse.apiserver.audit.rotation import RotatedFile
-from pilothouse.machinery.whole_files import PRIVATE, write_atomically
+from pilothouse.machinery.files import PRIVATE, write_atomically
 folder = pathlib.Path(sys.argv[1])
 file = RotatedFile(folder / "audit.log", max_bytes=10)
 for line in (b"first\\n", b"second\\n", b"third\\n"):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilothouse.machinery.protobuf.codec import decode, encode
-from pilothouse.machinery.protobuf.watch import FrameDecoder, WatchFrame, watch_event
+from pilothouse.machinery.protobuf.envelope import FrameDecoder, WatchFrame, watch_event
 from pilothouse.machinery.protobuf.wire import ProtobufError
 
 OBJECT = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}}

@@ -9,8 +9,7 @@ import pytest
 from pilothouse.machinery import generated
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.patch import strategic
-from pilothouse.machinery.patch.errors import PatchFailed
-from pilothouse.machinery.patch.schema import PatchSchema, SchemaKind
+from pilothouse.machinery.patch.interface import PatchFailed, PatchSchema, SchemaKind
 from pilothouse.machinery.schema import types
 from pilothouse.machinery.schema.nodes import NodeKind, TypeNode
 from pilothouse.machinery.schema.object_type import ObjectType

@@ -14,8 +14,7 @@ from unittest.mock import patch
 from pilothouse.cli.main import COMMANDS
 from pilothouse.controlplane.options.options import SECTIONS
 from pilothouse.controlplane.options.upstream_flags import WITHOUT_EFFECT, WITHOUT_EFFECT_TITLE
-from pilothouse.machinery.flags.declare import Flag
-from pilothouse.machinery.flags.flagset import help_sections
+from pilothouse.machinery.flags import Flag, help_sections
 from tools.docs.reference.markdown import code, page, table
 
 _NOT_ARGPARSE = ("serve", "version")

@@ -10,7 +10,7 @@ from pilothouse.apiserver.admission.matching.criteria import MatchCriteria
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json, name_of
-from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.selectors.requirement import InvalidSelector
 
 E = TypeVar("E")
 

@@ -8,8 +8,8 @@ from typing import Protocol
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.labels import Selector, from_label_selector
+from pilothouse.machinery.selectors.requirement import InvalidSelector
 
 NO_PARAMS: Sequence[Json | None] = (None,)
 

@@ -14,7 +14,7 @@ from pilothouse.machinery.codec.json import JsonError, canonical_json, parse_pri
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.patch import json_patch
-from pilothouse.machinery.patch.errors import PatchDoesNotApply, PatchError
+from pilothouse.machinery.patch.interface import PatchDoesNotApply, PatchError
 from pilothouse.machinery.server_errors import InternalError
 
 _UNDECODABLE = "received undecodable patch in webhook response: "

@@ -8,8 +8,7 @@ from typing import Any
 
 from pilothouse.apiserver.admission.webhook.review import GROUP, KIND, VERSIONS, AdmissionReview
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.govalue import json_type
+from pilothouse.machinery.gofmt import json_type, quote
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind, not_registered
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.scalars import base64_fault, illegal_base64

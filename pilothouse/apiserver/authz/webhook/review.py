@@ -5,8 +5,7 @@ from __future__ import annotations
 from pilothouse.apiserver.authz.interface import Attributes
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors import fields, labels
-from pilothouse.machinery.selectors.errors import InvalidSelector
-from pilothouse.machinery.selectors.requirement import Operator
+from pilothouse.machinery.selectors.requirement import InvalidSelector, Operator
 
 _OPERATORS = {
     Operator.EQUALS: "In",

@@ -37,7 +37,7 @@ class CborSerializer:
 
     def wrap(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
         from pilothouse.machinery.cbor.encoding import with_type
-        from pilothouse.machinery.cbor.wire import SELF_DESCRIBED
+        from pilothouse.machinery.cbor.wellformed import SELF_DESCRIBED
 
         return SELF_DESCRIBED + with_type(piece, view.kind)
 

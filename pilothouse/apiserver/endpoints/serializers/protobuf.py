@@ -47,7 +47,7 @@ class ProtobufSerializer:
         return _LISTS
 
     def event(self, event_type: str, whole: bytes) -> bytes:
-        from pilothouse.machinery.protobuf.watch import watch_event
+        from pilothouse.machinery.protobuf.envelope import watch_event
 
         return watch_event(event_type, whole)
 

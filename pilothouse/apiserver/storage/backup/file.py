@@ -26,7 +26,7 @@ from pilothouse.apiserver.storage.backup.model import BackupError, SavedEntry, S
 from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.event_loop import yield_periodically, yield_to_loop
-from pilothouse.machinery.whole_files import PRIVATE, written_aside
+from pilothouse.machinery.files import PRIVATE, written_aside
 
 FORMAT: Final = "pilothouse.dev/backup"
 VERSION: Final = 1

@@ -19,9 +19,8 @@ from pilothouse.apiserver.storage.sqlite.errors import UNREADABLE, DamagedStore,
 from pilothouse.apiserver.storage.sqlite.history import StoreSnapshot, load
 from pilothouse.apiserver.storage.sqlite.schema import check_structure, connect, prepare, refuse_newer
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.files import HeldFile, LockHeld, make_directory
 from pilothouse.machinery.platform import sync_directory
-from pilothouse.machinery.platform.held_file import HeldFile, LockHeld
-from pilothouse.machinery.whole_files import make_directory
 
 _KEYS_TO_NAME = 10
 

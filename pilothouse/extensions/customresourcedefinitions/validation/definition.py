@@ -23,8 +23,8 @@ from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.objects import Json, annotations_of, metadata
 from pilothouse.machinery.validation.formats import format_check
 from pilothouse.machinery.validation.immutable import validate_immutable_field
+from pilothouse.machinery.validation.names import name_is_dns_subdomain
 from pilothouse.machinery.validation.object_meta import validate_object_meta, validate_object_meta_update
-from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
 
 _SPEC, _STATUS = root("spec"), root("status")
 

@@ -24,10 +24,9 @@ from pilothouse.extensions.schema.structural import (
 )
 from pilothouse.kinds.conditions import is_true
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.equality import deep_equal
 from pilothouse.machinery.field import NOWHERE
-from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.ca_bundles import validate_ca_bundle
+from pilothouse.machinery.objects import Json, deep_equal
+from pilothouse.machinery.pem import validate_ca_bundle
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 MAX_SELECTABLE_FIELDS = 8

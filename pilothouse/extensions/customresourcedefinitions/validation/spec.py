@@ -16,7 +16,7 @@ from pilothouse.extensions.customresourcedefinitions.validation.versions import 
 )
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.ca_bundles import validate_ca_bundle
+from pilothouse.machinery.pem import validate_ca_bundle
 from pilothouse.machinery.validation.names import is_dns1035_label, is_dns1123_subdomain, is_kind_name
 from pilothouse.machinery.validation.webhook_clients import validate_client_config
 

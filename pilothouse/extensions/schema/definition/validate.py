@@ -37,9 +37,8 @@ from pilothouse.extensions.schema.rules.evaluation import rule_node, validate_ru
 from pilothouse.extensions.schema.structural import EMBEDDED, VALIDATIONS, Structural, structural
 from pilothouse.machinery.cel.cost.sizes import product
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.equality import deep_equal
 from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, deep_equal
 
 _ALLOWED_WITH_STATUS = {
     "description": "Description",

@@ -15,7 +15,7 @@ from pilothouse.machinery.cel.interpreter.values import Duration, Misfit
 from pilothouse.machinery.cel.library.conversions import timestamp_of_text
 from pilothouse.machinery.cel.names import escaped
 from pilothouse.machinery.durations import DurationError, parse_duration
-from pilothouse.machinery.govalue import go_type
+from pilothouse.machinery.gofmt import go_type
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.formats import is_date
 

@@ -26,13 +26,16 @@ from pilothouse.machinery.field import (
     required,
     root,
 )
-from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.govalue import json_type
+from pilothouse.machinery.gofmt import json_type, quote
 from pilothouse.machinery.objects import Json, annotations_of, items, part, text
 from pilothouse.machinery.validation.addresses import parse_cidr_sloppy
 from pilothouse.machinery.validation.labels import validate_label_name
-from pilothouse.machinery.validation.names import is_config_map_key, is_valid_label_value
-from pilothouse.machinery.validation.object_names import name_is_dns_label, name_is_dns_subdomain
+from pilothouse.machinery.validation.names import (
+    is_config_map_key,
+    is_valid_label_value,
+    name_is_dns_label,
+    name_is_dns_subdomain,
+)
 
 _META = root("metadata")
 _POD_CIDRS = root("spec", "podCIDRs")

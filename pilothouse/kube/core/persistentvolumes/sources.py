@@ -12,7 +12,7 @@ from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow, 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.object_names import name_is_dns_label
+from pilothouse.machinery.validation.names import name_is_dns_label
 
 Validate: TypeAlias = Callable[[Json, Path], Errors]
 

@@ -8,7 +8,7 @@ from pilothouse.kube.core.pods.validation.operating_system import NOT_ON_WINDOWS
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required, too_long
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.numbers import is_valid_group_id, is_valid_user_id
+from pilothouse.machinery.validation.pattern_format import is_valid_group_id, is_valid_user_id
 
 _HEALTH = ("Healthy", "Unhealthy", "Unknown")
 _MAX_HEALTH_MESSAGE = 1024

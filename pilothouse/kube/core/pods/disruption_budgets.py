@@ -9,8 +9,8 @@ from pilothouse.machinery.errors import Forbidden, NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
-from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.labels import from_label_selector
+from pilothouse.machinery.selectors.requirement import InvalidSelector
 from pilothouse.machinery.server_errors import Timeout, TooManyRequests
 from pilothouse.machinery.times import now
 

@@ -21,7 +21,7 @@ from pilothouse.kube.core.pods.disruption_budgets import still_being_processed
 from pilothouse.kube.core.pods.strategy import PodStatusStrategy
 from pilothouse.machinery.errors import BadRequest, Conflict, Invalid
 from pilothouse.machinery.field import invalid, root
-from pilothouse.machinery.govalue import go_value
+from pilothouse.machinery.gofmt import go_value
 from pilothouse.machinery.names import GroupKind, GroupVersionKind
 from pilothouse.machinery.objects import Json, name_of, resource_version_of
 from pilothouse.machinery.status_error import StatusError

@@ -20,7 +20,7 @@ from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, inter
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.validation.immutable import validate_immutable_field
-from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
+from pilothouse.machinery.validation.names import name_is_dns_subdomain
 
 _STATUS = root("status")
 _SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")

@@ -24,9 +24,8 @@ from pilothouse.kube.core.services.traits import ports_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, NotFound
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.names import GroupVersionKind, SchemeNamePort, split_scheme_name_port
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.scheme_name_port import SchemeNamePort, split_scheme_name_port
 from pilothouse.machinery.server_errors import ServiceUnavailable
 
 

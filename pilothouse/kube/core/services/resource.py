@@ -37,7 +37,7 @@ from pilothouse.kube.validation.addresses import IPV4, warnings_for_ip
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors.labels import format_labels
-from pilothouse.machinery.validation.object_names import name_is_dns1035_label, name_is_dns_label
+from pilothouse.machinery.validation.names import name_is_dns1035_label, name_is_dns_label
 
 AFFINITY_SECONDS = 10800
 """How long a client sticks to its endpoint by default: three hours."""

@@ -12,8 +12,13 @@ from pilothouse.machinery.cel.library.rows import row
 from pilothouse.machinery.cel.library.urls import problem_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.validation.formats import format_check
-from pilothouse.machinery.validation.names import is_qualified_name, is_valid_label_value
-from pilothouse.machinery.validation.object_names import name_is_dns1035_label, name_is_dns_label, name_is_dns_subdomain
+from pilothouse.machinery.validation.names import (
+    is_qualified_name,
+    is_valid_label_value,
+    name_is_dns1035_label,
+    name_is_dns_label,
+    name_is_dns_subdomain,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pilothouse.machinery import semver
+from pilothouse.machinery import versions
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.library import costs
 from pilothouse.machinery.cel.library.network import is_reading
@@ -33,7 +33,7 @@ class Semver:
     @property
     def order(self) -> tuple[Any, ...]:
         """Sort key."""
-        return semver.ordinal(*self.parts)
+        return versions.ordinal(*self.parts)
 
     def cel_equal(self, other: Any) -> bool:
         if type(other) is not Semver:

@@ -18,9 +18,8 @@ from pilothouse.apiserver.request_info import request_info
 from pilothouse.kube.core.services.locations import Location
 from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.machinery.errors import BadRequest, NotFound
-from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.names import GroupResource, SchemeNamePort, split_scheme_name_port
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.scheme_name_port import SchemeNamePort, split_scheme_name_port
 from pilothouse.machinery.server_errors import ServiceUnavailable
 
 CONTEXT = RequestContext("default", GroupResource("", "services"), User("tester"), warn=print)

@@ -12,7 +12,7 @@ from pilothouse.apiserver.admission.policy.mutating.patch_values import NotJson,
 from pilothouse.machinery.cel.interpreter.values import Struct
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch import json_patch
-from pilothouse.machinery.patch.errors import FailedTest, PatchError
+from pilothouse.machinery.patch.interface import FailedTest, PatchError
 from pilothouse.machinery.schema.object_type import DecodeError
 from pilothouse.machinery.server_errors import InternalError
 

@@ -17,8 +17,8 @@ from pilothouse.kube.core.pods.connect.kubelet import KubeletAddress, Kubelets
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import split_scheme_name_port
 from pilothouse.machinery.objects import Json, name_of, namespace_of
-from pilothouse.machinery.scheme_name_port import split_scheme_name_port
 from pilothouse.machinery.validation.addresses import Address, format_ip, parse_ip_sloppy
 
 _WEBSOCKETS = "ExtendWebSocketsToKubelet"

@@ -18,10 +18,8 @@ from pilothouse.kube.core.pods.connect.kubelet import Kubelets
 from pilothouse.kube.core.pods.connect.locations import PodLocations, StreamLocation, port_number, proxyable_address_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Forbidden
-from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.integers import parse_int64
-from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.scheme_name_port import split_scheme_name_port
+from pilothouse.machinery.gofmt import parse_int64, quote
+from pilothouse.machinery.names import GroupVersionKind, split_scheme_name_port
 
 PROXIED_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 

@@ -8,7 +8,7 @@ from pilothouse.kube.core.pods.internal_form import internal_form
 from pilothouse.kube.validation.fields import dns_label, follow, qualified_name
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
+from pilothouse.machinery.validation.names import name_is_dns_subdomain
 
 NO_FIELD = Path("[]")
 """How upstream prints the path of what is no single field."""

@@ -10,8 +10,7 @@ from pilothouse.machinery.field import Errors, Path, invalid, not_supported, req
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.selectors.fields import label_not_supported
-from pilothouse.machinery.validation.names import is_config_map_key, is_relaxed_env_var_name
-from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
+from pilothouse.machinery.validation.names import is_config_map_key, is_relaxed_env_var_name, name_is_dns_subdomain
 
 _TOO_MANY_SOURCES = "may not have more than one field specified at a time"
 

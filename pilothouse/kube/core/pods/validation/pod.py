@@ -19,7 +19,7 @@ from pilothouse.kube.core.pods.validation.spec import validate_pod_spec
 from pilothouse.kube.validation.tolerations import validate_tolerations
 from pilothouse.machinery.codec.json import JsonError, parse
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, located
-from pilothouse.machinery.govalue import json_type
+from pilothouse.machinery.gofmt import json_type
 from pilothouse.machinery.objects import Json, annotations_of, labels_of
 from pilothouse.machinery.validation.labels import validate_labels
 from pilothouse.machinery.validation.object_meta import validate_annotations

@@ -13,7 +13,7 @@ from pilothouse.kube.core.pods.validation.profiles import validate_apparmor_prof
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.numbers import is_valid_group_id, is_valid_user_id
+from pilothouse.machinery.validation.pattern_format import is_valid_group_id, is_valid_user_id
 
 _PROC_MOUNTS = ("Default", "Unmasked")
 _SEGMENT = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"

@@ -23,7 +23,7 @@ from pilothouse.kube.validation.tolerations import validate_tolerations
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_found, required
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.validation.labels import validate_labels
-from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
+from pilothouse.machinery.validation.names import name_is_dns_subdomain
 from pilothouse.machinery.validation.pattern_format import inclusive_range_error
 
 MAX_INT32 = 2**31 - 1

@@ -29,7 +29,7 @@ from pilothouse.machinery.field import Errors, FieldError, Path, duplicate, forb
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity
-from pilothouse.machinery.validation.object_names import name_is_dns_subdomain
+from pilothouse.machinery.validation.names import name_is_dns_subdomain
 
 NO_VOLUME_TYPE = "must specify a volume type"
 TOO_MANY_VOLUME_TYPES = "may not specify more than 1 volume type"

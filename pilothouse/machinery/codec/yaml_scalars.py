@@ -7,10 +7,14 @@ YAML 1.1's booleans (`yes`, `on`, `n`), octal with a leading zero and underscore
 from __future__ import annotations
 
 import re
+import struct
 from calendar import monthrange
+from decimal import Decimal
 from enum import Enum
-from math import inf, nan
+from math import inf, isnan, nan
 from typing import Any
+
+from pilothouse.machinery.gofmt import quote
 
 
 class Tag(Enum):
@@ -98,3 +102,57 @@ def _is_timestamp(text: str) -> bool:
     if not all(low <= int(parts[name]) <= high for name, (low, high) in _LIMITS.items() if parts.get(name)):
         return False
     return 1 <= int(parts["day"]) <= monthrange(int(parts["year"]) % 400 + 400, int(parts["month"]))[1]
+
+
+def go_float(number: float, *, single: bool = False) -> str:
+    """strconv's shortest 'g' form, `1.5e+06`; with `single`, of the nearest 32-bit float, with YAML's infinities."""
+    if isnan(number):
+        return ".nan" if single else "NaN"
+    if number in (inf, -inf):
+        sign = "-" if number < 0 else "" if single else "+"
+        return f"{sign}.inf" if single else f"{sign}Inf"
+    text = _shortest_single(number) if single else repr(number)
+    negative, digits, exponent = Decimal(text).normalize().as_tuple()
+    if digits == (0,):
+        return "-0" if negative else "0"
+    assert isinstance(exponent, int)
+    return ("-" if negative else "") + _general("".join(map(str, digits)), len(digits) + exponent)
+
+
+def _general(digits: str, point: int) -> str:
+    """`point` digits stand before the decimal point."""
+    if not -4 <= point - 1 < 6:
+        fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+        return f"{digits[0]}{fraction}e{point - 1:+03d}"
+    if point <= 0:
+        return f"0.{'0' * -point}{digits}"
+    whole, fraction = digits[:point].ljust(point, "0"), digits[point:]
+    return f"{whole}.{fraction}" if fraction else whole
+
+
+def _shortest_single(number: float) -> str:
+    try:
+        nearest = struct.unpack("f", struct.pack("f", number))[0]
+    except OverflowError:
+        return repr(number)
+    for precision in range(1, 10):
+        text = f"{nearest:.{precision}g}"
+        if struct.unpack("f", struct.pack("f", float(text)))[0] == nearest:
+            return text
+    return repr(nearest)
+
+
+def go_syntax(value: Any) -> str:
+    """Go's %#v of a value that came out of YAML."""
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "interface {}(nil)"
+    if isinstance(value, list):
+        return "[]interface {}{" + ", ".join(map(go_syntax, value)) + "}"
+    if isinstance(value, dict):
+        members = (f"{go_syntax(key)}:{go_syntax(member)}" for (_, key), member in value.items())
+        return "map[interface {}]interface {}{" + ", ".join(members) + "}"
+    return str(value) if isinstance(value, int) else go_float(value)

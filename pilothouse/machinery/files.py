@@ -1,4 +1,4 @@
-"""Lock files: held by one process at a time, and released when that process ends in whatever way."""
+"""Atomic file writes (temporary file, sync, rename) and durable directories."""
 
 from __future__ import annotations
 
@@ -6,8 +6,54 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Final
 
-from pilothouse.machinery.platform import BINARY, close_locked, lock_file
+from pilothouse.machinery.platform import (
+    BINARY,
+    close_locked,
+    lock_file,
+    replace_file,
+    set_mode,
+    sync_directory,
+    sync_file,
+)
+
+PRIVATE: Final = 0o600
+PUBLIC: Final = 0o644
+
+
+def write_atomically(path: Path, content: bytes, *, mode: int) -> None:
+    with written_aside(path, mode=mode) as file:
+        file.write(content)
+
+
+@contextmanager
+def written_aside(path: Path, *, mode: int) -> Iterator[IO[bytes]]:
+    """Open a temporary file that replaces `path` durably on success and is removed on failure."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    try:
+        with open(descriptor, "wb") as file:
+            set_mode(file.fileno(), mode)
+            yield file
+            file.flush()
+            sync_file(file.fileno())
+        replace_file(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
+def make_directory(path: Path) -> None:
+    """Create a private directory and its missing parents. The directories survive a power failure."""
+    missing = [path, *path.parents]
+    while missing and missing[-1].is_dir():
+        missing.pop()
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for directory in reversed(missing):
+        sync_directory(directory.parent)
+
 
 _OPEN = os.O_RDWR | os.O_CREAT | BINARY
 

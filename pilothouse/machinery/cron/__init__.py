@@ -1,1 +1,0 @@
-"""Cron schedules: reading them, and finding out when they are due."""
