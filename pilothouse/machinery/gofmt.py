@@ -92,7 +92,15 @@ def go_value(value: Any) -> str:
     if isinstance(value, list):
         return f"[{' '.join(map(go_value, value))}]"
     if isinstance(value, float):
-        return _float(value)
+        # Shortest digits; with an exponent from 1e6 up and below 1e-4.
+        number = Decimal(repr(value)).normalize()
+        sign, digits, _ = number.as_tuple()
+        power = number.adjusted()
+        if -4 <= power < 6:
+            return f"{number:f}"
+        head = "".join(map(str, digits))
+        mantissa = head[0] + (f".{head[1:]}" if len(head) > 1 else "")
+        return f"{'-' if sign else ''}{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
     if isinstance(value, bool):
         return "true" if value else "false"
     return "<nil>" if value is None else str(value)
@@ -108,18 +116,6 @@ def go_string(value: Any) -> str:
     if isinstance(value, str):
         return value
     return "%!s(<nil>)" if value is None else f"%!s({go_type(value)}={go_value(value)})"
-
-
-def _float(value: float) -> str:
-    """Format with the shortest digits; with an exponent from 1e6 up and below 1e-4."""
-    number = Decimal(repr(value)).normalize()
-    sign, digits, _ = number.as_tuple()
-    power = number.adjusted()
-    if -4 <= power < 6:
-        return f"{number:f}"
-    head = "".join(map(str, digits))
-    mantissa = head[0] + (f".{head[1:]}" if len(head) > 1 else "")
-    return f"{'-' if sign else ''}{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
 
 
 _NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)

@@ -48,7 +48,7 @@ class FinalizingController:
     async def sync(self, name: str) -> None:
         """Finalize the definition. Raises InstanceDeletionFailed."""
         definition = self._definitions.get(name)
-        if definition is None or not _is_due(definition):
+        if definition is None or not is_deletion_candidate(definition, CLEANUP_FINALIZER):
             return
         await self._writer.write(definition, lambda current: set_condition(current, _IN_PROGRESS))
         try:
@@ -78,10 +78,6 @@ class FinalizingController:
                 "InstanceDeletionFailed", f"could not list instances: {error.message}"
             ) from None
         return _COMPLETED
-
-
-def _is_due(definition: Json) -> bool:
-    return is_deletion_candidate(definition, CLEANUP_FINALIZER)
 
 
 async def _delete_all(access: OwnAccess) -> None:

@@ -77,7 +77,11 @@ def _cell(path: JsonPath, kind: str) -> Cell:
 def _shown(value: Any, kind: str) -> Any:
     """Return the cell value; values of another type than the column's are omitted."""
     if kind == "string":
-        return _printed(value)
+        if value is None:
+            return "<no value>"
+        if isinstance(value, dict | list):
+            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+        return go_value(value)
     if isinstance(value, bool) or kind == "boolean":
         return value if isinstance(value, bool) and kind == "boolean" else None
     if kind in ("integer", "number") and isinstance(value, int | float):
@@ -88,12 +92,3 @@ def _shown(value: Any, kind: str) -> Any:
         except TimeError:
             return "<invalid>"
     return None
-
-
-def _printed(value: Any) -> str:
-    """Format as upstream's JSON paths: composite values as JSON, other values as Go does."""
-    if value is None:
-        return "<no value>"
-    if isinstance(value, dict | list):
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    return go_value(value)

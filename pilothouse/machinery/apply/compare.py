@@ -80,7 +80,14 @@ def _compare(atom: Atom, old: Any, new: Any) -> _Difference | None:
     if old == new and is_exact(atom):
         return None
     if atom.map is not None and (atom.scalar is not None or atom.list is not None):
-        return _compare_deduced(atom, old, new)
+        assert atom.map is not None
+        if all(value is None or isinstance(value, dict) for value in (old, new)):
+            return _compare_maps(atom, atom.map, old, new)
+        if not isinstance(old, dict) and not isinstance(new, dict):
+            return _compare_leaves(old, new)
+        added = below(all_fields_in(atom, new)) if isinstance(new, dict) else {}
+        removed = below(all_fields_in(atom, old)) if isinstance(old, dict) else {}
+        return _Difference(added or None, MEMBER, removed or None)
     if atom.map is not None:
         return _compare_maps(atom, atom.map, old, new)
     if atom.list is not None and atom.list.associative:
@@ -90,18 +97,6 @@ def _compare(atom: Atom, old: Any, new: Any) -> _Difference | None:
 
 def _compare_leaves(old: Any, new: Any) -> _Difference | None:
     return None if json_equal(old, new) else _CHANGED
-
-
-def _compare_deduced(atom: Atom, old: Any, new: Any) -> _Difference | None:
-    """Compare values that may have different forms: a change of form removes the old content and adds the new."""
-    assert atom.map is not None
-    if all(value is None or isinstance(value, dict) for value in (old, new)):
-        return _compare_maps(atom, atom.map, old, new)
-    if not isinstance(old, dict) and not isinstance(new, dict):
-        return _compare_leaves(old, new)
-    added = below(all_fields_in(atom, new)) if isinstance(new, dict) else {}
-    removed = below(all_fields_in(atom, old)) if isinstance(old, dict) else {}
-    return _Difference(added or None, MEMBER, removed or None)
 
 
 def _compare_maps(whole: Atom, atom: MapAtom, old: Any, new: Any) -> _Difference | None:

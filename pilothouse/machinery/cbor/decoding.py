@@ -183,7 +183,7 @@ class _Reader:
             number = unpack(FLOATS[info], argument.to_bytes(1 << (info - 24), "big"))[0]
             if not isfinite(number):
                 raise IndexError
-            return number if self._typed or not _is_whole(number) else int(number)
+            return number if self._typed or not (number.is_integer() and abs(number) < 1e18) else int(number)
         if argument in (FALSE, TRUE):
             return argument == TRUE
         if argument == NULL:
@@ -208,11 +208,6 @@ class _Reader:
             if content >> 5 != TAG:
                 return self.value(depth, later)
             _, _, tag = self._head()
-
-
-def _is_whole(number: float) -> bool:
-    """Whether Go prints the number as an integer."""
-    return number.is_integer() and abs(number) < 1e18
 
 
 def _utf8(data: bytes) -> str:

@@ -29,7 +29,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import NO_VERSION_OR_KIND, GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.object_type import Decoded, DecodeError, ObjectType
-from pilothouse.machinery.schema.raw_json import RawFields, keep_raw, sort_raw
+from pilothouse.machinery.schema.raw_json import keep_raw, sort_raw
 from pilothouse.machinery.schema.scalars import Mismatch
 
 
@@ -84,7 +84,11 @@ def _decoded(content: _Content, gvk: GroupVersionKind, scheme: Scheme, data: byt
         raise BodyError(str(error), gvk) from None
     obj = decoded.obj
     if kind.raw_fields is not None:
-        _keep_raw(content, kind.raw_fields, obj)
+        fields = kind.raw_fields
+        if content.text is None:
+            sort_raw(fields, obj)
+        else:
+            keep_raw(fields, content.text, obj)
     if "kind" not in obj or "apiVersion" not in obj:
         obj["kind"], obj["apiVersion"] = gvk.kind, gvk.api_version
     return DecodedBody(obj, gvk, decoded.strict_errors)
@@ -167,14 +171,6 @@ def _decode(content: _Content, kind: ObjectType) -> Decoded:
         pass
     decoded = kind.decode_document(_document(content, value))
     return Decoded(decoded.obj, content.strict_errors + decoded.strict_errors)
-
-
-def _keep_raw(content: _Content, fields: RawFields, obj: Json) -> None:
-    """Raw values are as the text has them; those from YAML are made of maps."""
-    if content.text is None:
-        sort_raw(fields, obj)
-    else:
-        keep_raw(fields, content.text, obj)
 
 
 def _document(content: _Content, value: Any) -> Any:

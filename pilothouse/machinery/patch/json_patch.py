@@ -171,7 +171,11 @@ class PatchRun:
         value = place.get(f"error in copy for from: '{source}'")
         path = _text(operation, "path")
         place = self._find(path, f"copy operation does not apply: doc is missing destination path: {path}")
-        self._account(value)
+        # Limit the total size of copies: copies of copies grow exponentially.
+        self._copied_bytes += 0 if value is None else len(dump_spelled(value))
+        if self._copied_bytes > self._max_copy_bytes > 0:
+            problem = "Unable to complete the copy, the accumulated size increase of copy is"
+            raise PatchDoesNotApply(f"{problem} {self._copied_bytes}, exceeding the limit {self._max_copy_bytes}")
         place.add(copied(value), "error while adding value during copy")
 
     def _test(self, operation: PatchOperation) -> None:
@@ -184,13 +188,6 @@ class PatchRun:
         if not deep_equal(actual, operation.value):
             raise FailedTest(f"testing value {path} failed: test failed")
         self._opened |= {id(part): part for part in _objects_in(actual)}
-
-    def _account(self, value: Any) -> None:
-        """Limit the total size of copies: copies of copies grow exponentially."""
-        self._copied_bytes += 0 if value is None else len(dump_spelled(value))
-        if self._copied_bytes > self._max_copy_bytes > 0:
-            problem = "Unable to complete the copy, the accumulated size increase of copy is"
-            raise PatchDoesNotApply(f"{problem} {self._copied_bytes}, exceeding the limit {self._max_copy_bytes}")
 
 
 def _objects_in(value: Any) -> Iterator[Json]:

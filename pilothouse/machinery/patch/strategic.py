@@ -37,7 +37,16 @@ def merge_object(original: Json, patch: Json, schema: PatchSchema) -> Json:
         return _directed(patch)
     _retain_keys(original, patch)
     for key in [key for key in patch if key.startswith(strategic_lists.SET_ELEMENT_ORDER)]:
-        _merge_ordered_list(original, patch, schema, key)
+        order = patch.pop(key)
+        if not isinstance(order, list):
+            raise strategic_lists.bad_type([], order)
+        name = strategic_lists.field_of(key, strategic_lists.SET_ELEMENT_ORDER)
+        live, changed = _list_in(original, name), _list_in(patch, name)
+        field = ListField(list_field(schema, name), merge_object)
+        merged = merge_in_order(field, live=live, changed=changed, order=order)
+        if merged is not None:
+            original[name] = merged
+            patch.pop(name, None)
     for key, value in patch.items():
         _merge_member(original, key, value, schema)
     return original
@@ -67,20 +76,6 @@ def _retain_keys(original: Json, patch: Json) -> None:
         del original[key]
 
 
-def _merge_ordered_list(original: Json, patch: Json, schema: PatchSchema, directive: str) -> None:
-    """Merge the list of a `$setElementOrder` directive; remove list and directive from the patch."""
-    order = patch.pop(directive)
-    if not isinstance(order, list):
-        raise strategic_lists.bad_type([], order)
-    name = strategic_lists.field_of(directive, strategic_lists.SET_ELEMENT_ORDER)
-    live, changed = _list_in(original, name), _list_in(patch, name)
-    field = ListField(list_field(schema, name), merge_object)
-    merged = merge_in_order(field, live=live, changed=changed, order=order)
-    if merged is not None:
-        original[name] = merged
-        patch.pop(name, None)
-
-
 def _list_in(document: Json, name: str) -> list[Any] | None:
     if name not in document:
         return None
@@ -97,7 +92,10 @@ def _merge_member(original: Json, key: str, value: Any, schema: PatchSchema) -> 
         original.pop(key, None)
     elif key not in original or type(original[key]) is not type(value):
         if not deletes:
-            _take(original, key, value)
+            if strategic_lists.is_directive(value):
+                original.pop(key, None)
+            else:
+                original[key] = strategic_lists.cleaned(value, keep_nulls=False)
     elif isinstance(value, dict):
         field = struct_field(schema, key)
         replaces = strategy_of(field) == strategic_lists.REPLACE
@@ -106,14 +104,6 @@ def _merge_member(original: Json, key: str, value: Any, schema: PatchSchema) -> 
         original[key] = ListField(list_field(schema, key), merge_object).merge(original[key], value, deletes=deletes)
     else:
         original[key] = value
-
-
-def _take(original: Json, key: str, value: Any) -> None:
-    """Set a member that the original does not have, without nulls and directives."""
-    if strategic_lists.is_directive(value):
-        original.pop(key, None)
-    else:
-        original[key] = strategic_lists.cleaned(value, keep_nulls=False)
 
 
 def merge_in_order(

@@ -42,15 +42,12 @@ def compile_reader(facts: Mapping[str, FieldFacts], lookup: Lookup) -> Read:
         "ZEROS": required,
     }
     for field in facts.values():
-        namespace |= _names_of(field, lookup)
+        names: dict[str, Any] = {
+            f"R{field.number}_{key}": reader for key, reader in field_readers(field, lookup).items()
+        }
+        namespace |= names if field.type in SCALARS else names | {f"T{field.number}": lookup(field.type)}
     source = reader_source(facts.values(), required=required, shuffled=_is_shuffled(facts))
     return define("read", source, namespace)
-
-
-def _names_of(field: FieldFacts, lookup: Lookup) -> dict[str, Any]:
-    """What the field's block of source refers to."""
-    names: dict[str, Any] = {f"R{field.number}_{key}": reader for key, reader in field_readers(field, lookup).items()}
-    return names if field.type in SCALARS else names | {f"T{field.number}": lookup(field.type)}
 
 
 def _skip_unknown(data: bytes, pos: int, numbers: frozenset[int]) -> int:

@@ -85,7 +85,10 @@ def _scalar(node: TypeNode, value: Any) -> Any:
             raise ConversionError(report.error)
         return collapse(node, value)
     if node.scalar in INTEGERS and type(value) in (int, float):
-        return _integer(node, node.scalar, value)
+        if value != int(value):
+            raise ConversionError(f"cannot convert float64 to {node.go_type}")
+        limit = INTEGERS[node.scalar]  # excess bits are cut off, as a Go conversion does
+        return (int(value) + limit) % (2 * limit) - limit
     if type(value) is _PLAIN[node.scalar] or (node.scalar is Scalar.FLOAT64 and type(value) is int):
         return value
     if node.scalar is Scalar.STRING and type(value) is int:
@@ -99,14 +102,6 @@ def _as_json(number: float) -> float:
         return number
     written_out = 1e-6 <= abs(number) < 1e21
     return Literal.of(format(Decimal(repr(float(number))), "f").removesuffix(".0")) if written_out else number
-
-
-def _integer(node: TypeNode, scalar: Scalar, value: float) -> int:
-    """Too many bits are cut off, as a Go conversion does."""
-    if value != int(value):
-        raise ConversionError(f"cannot convert float64 to {node.go_type}")
-    limit = INTEGERS[scalar]
-    return (int(value) + limit) % (2 * limit) - limit
 
 
 def _octet(value: Any) -> int:

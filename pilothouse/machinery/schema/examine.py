@@ -128,7 +128,16 @@ class _Examination:
             if node.element is not None:
                 self._union(node, node.element, value, place)
             elif node.scalar is Scalar.BYTES:
-                self._bytes(node, value, place)
+                if isinstance(value, str):
+                    fault = base64_fault(value)
+                    if fault is not None:
+                        self._save(illegal_base64(fault))
+                elif not is_array(value):
+                    self._save(place.problem(word_for(value), node.go_type, value))
+                else:
+                    wrong = (item for item in value if item is not None and not is_octet(item))
+                    for item in islice(wrong, 1):
+                        self._save(place.problem(word_for(item, spelled=True), "uint8", item))
             elif node.scalar in (Scalar.TIME, Scalar.MICRO_TIME, Scalar.QUANTITY, Scalar.INT_OR_STRING):
                 _custom(node.scalar, value, place)
             elif self._saved is None and (word := _misfit(node.scalar, value)) is not None:
@@ -167,18 +176,6 @@ class _Examination:
         for at, item in enumerate(value):
             if not _fits_at_once(node.element, item):
                 self._value(node.element, item, TypedPlace(place, at))
-
-    def _bytes(self, node: TypeNode, value: Any, place: TypedPlace) -> None:
-        if isinstance(value, str):
-            fault = base64_fault(value)
-            if fault is not None:
-                self._save(illegal_base64(fault))
-        elif not is_array(value):
-            self._save(place.problem(word_for(value), node.go_type, value))
-        else:
-            wrong = (item for item in value if item is not None and not is_octet(item))
-            for item in islice(wrong, 1):
-                self._save(place.problem(word_for(item, spelled=True), "uint8", item))
 
     def _union(self, node: TypeNode, schema: TypeNode, value: Any, place: TypedPlace) -> None:
         """Decoded by a decoder of its own: its strict failures are lost, its error gets our place before its own."""

@@ -79,7 +79,18 @@ class Requirement:
 
     def matcher(self) -> Matcher:
         """Return a function that reports whether labels satisfy this requirement."""
-        return _matcher(self)
+        key, operator, values = self.key, self.operator, frozenset(self.values)
+        if (exact := self.exact_value) is not None:
+            return lambda labels: labels.get(key) == exact
+        if operator is Operator.EXISTS:
+            return lambda labels: key in labels
+        if operator is Operator.DOES_NOT_EXIST:
+            return lambda labels: key not in labels
+        if operator in (Operator.NOT_IN, Operator.NOT_EQUALS):
+            return lambda labels: labels.get(key) not in values
+        if operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
+            return _order_matcher(self)
+        return lambda labels: labels.get(key) in values
 
 
 def new_requirement(key: str, operator: Operator, values: Iterable[str] = ()) -> Requirement:
@@ -134,21 +145,6 @@ def _count_errors(requirement: Requirement, path: field.Path) -> field.Errors:
             if _int64(value) is None:
                 reason = "for 'Gt', 'Lt' operators, the value must be an integer"
                 yield field.invalid(path.index(position), value, reason)
-
-
-def _matcher(requirement: Requirement) -> Matcher:
-    key, operator, values = requirement.key, requirement.operator, frozenset(requirement.values)
-    if (exact := requirement.exact_value) is not None:
-        return lambda labels: labels.get(key) == exact
-    if operator is Operator.EXISTS:
-        return lambda labels: key in labels
-    if operator is Operator.DOES_NOT_EXIST:
-        return lambda labels: key not in labels
-    if operator in (Operator.NOT_IN, Operator.NOT_EQUALS):
-        return lambda labels: labels.get(key) not in values
-    if operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
-        return _order_matcher(requirement)
-    return lambda labels: labels.get(key) in values
 
 
 def merged_matcher(requirements: Iterable[Requirement]) -> Matcher:

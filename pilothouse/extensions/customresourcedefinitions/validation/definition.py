@@ -44,15 +44,10 @@ def validate_definition(definition: Json) -> Errors:
 
 def validate_definition_update(definition: Json, old: Json) -> Errors:
     yield from validate_object_meta_update(metadata(definition), metadata(old), path=root("metadata"))
-    yield from _validate_spec_update(definition, old)
-    yield from _validate_immutable(definition["spec"], old["spec"], established=is_true(old, ESTABLISHED))
-    yield from _validate_on_every_write(definition, old)
-
-
-def _validate_spec_update(definition: Json, old: Json) -> Errors:
-    """Validate strictly first; examine the stored definition for ratcheting only if there are errors."""
     if any(validate_spec(definition["spec"], _SPEC, strictest_on_update(old))):
         yield from validate_spec(definition["spec"], _SPEC, options_on_update(definition, old))
+    yield from _validate_immutable(definition["spec"], old["spec"], established=is_true(old, ESTABLISHED))
+    yield from _validate_on_every_write(definition, old)
 
 
 def validate_status_update(definition: Json, old: Json) -> Errors:
