@@ -15,9 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from pilothouse.apiserver.storage.backup.model import BackupError, SavedFile
+from pilothouse.machinery.files import HeldFile, LockHeld, make_directory, write_atomically
 from pilothouse.machinery.platform import effective_user
-from pilothouse.machinery.platform.held_file import HeldFile, LockHeld
-from pilothouse.machinery.whole_files import make_directory, write_atomically
 
 log = logging.getLogger(__name__)
 

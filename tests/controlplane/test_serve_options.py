@@ -12,8 +12,7 @@ import tools.docs.reference.flags as flags
 from pilothouse.controlplane.options.completion import CompletedOptions, InvalidOptions, complete
 from pilothouse.controlplane.options.options import SECTIONS, Options, all_flags, usage_sections
 from pilothouse.controlplane.options.pilothouse import TaskGroup
-from pilothouse.machinery.flags.declare import flags_of
-from pilothouse.machinery.flags.flagset import FlagError
+from pilothouse.machinery.flags import FlagError, flags_of
 
 
 def completed(line: str) -> CompletedOptions:

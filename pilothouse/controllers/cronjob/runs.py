@@ -15,8 +15,7 @@ from pilothouse.controllers.namespace_state import is_refusal_of_terminating_nam
 from pilothouse.controllers.resources import CRON_JOBS, JOBS
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.owners import controller_ref, is_controlled_by
-from pilothouse.machinery.cron.parser import ScheduleError
-from pilothouse.machinery.cron.schedule import Schedule, TimeZoneError, load_location
+from pilothouse.machinery.cron import Schedule, ScheduleError, TimeZoneError, load_location
 from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, items, name_of, namespace_of, part, uid_of

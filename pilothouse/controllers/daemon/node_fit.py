@@ -9,7 +9,7 @@ from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_H
 from pilothouse.kinds.node_affinity import node_affinity_of, required_node_affinity
 from pilothouse.kinds.pods import node_name
 from pilothouse.kinds.tolerations import NO_EXECUTE, NO_SCHEDULE, first_untolerated, with_toleration
-from pilothouse.machinery.integers import parse_int64
+from pilothouse.machinery.gofmt import parse_int64
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of, part
 
 GENERATION_ANNOTATION = "deprecated.daemonset.template.generation"

@@ -12,7 +12,7 @@ from pilothouse.controllers.resources import DAEMON_SETS
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import has_ended, is_available, is_ready, node_name
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.integers import scaled_int_or_percent
+from pilothouse.machinery.gofmt import scaled_int_or_percent
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError
 

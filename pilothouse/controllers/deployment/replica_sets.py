@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from pilothouse.controllers.workloads.template_hash import POD_TEMPLATE_HASH
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.integers import parse_int64, scaled_int_or_percent
+from pilothouse.machinery.gofmt import parse_int64, scaled_int_or_percent
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of, text, uid_of
 
 _TERMINATING = "terminatingReplicas"

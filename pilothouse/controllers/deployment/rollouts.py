@@ -36,7 +36,7 @@ from pilothouse.controllers.workloads.template_hash import POD_TEMPLATE_HASH
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import has_ended
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.integers import parse_int64
+from pilothouse.machinery.gofmt import parse_int64
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, part, uid_of
 from pilothouse.machinery.status_error import StatusError
 

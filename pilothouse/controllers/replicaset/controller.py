@@ -28,8 +28,8 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, resource_version_of, uid_of
-from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.labels import Selector, from_label_selector
+from pilothouse.machinery.selectors.requirement import InvalidSelector
 from pilothouse.machinery.status_error import StatusError
 
 logger = logging.getLogger(__name__)

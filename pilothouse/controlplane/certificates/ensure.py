@@ -20,7 +20,7 @@ from typing import Final
 
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.whole_files import PRIVATE, PUBLIC, make_directory, write_atomically
+from pilothouse.machinery.files import PRIVATE, PUBLIC, make_directory, write_atomically
 from pilothouse.nodes.simulated_kubelet import CLIENT_NAME, HOST, SERVER_NAME, SimulatedKubelet
 
 FRONT_PROXY_CLIENT = "front-proxy-client"

@@ -30,7 +30,7 @@ from pilothouse.controlplane.certificates.issue import (
     public_key_pem,
 )
 from pilothouse.controlplane.certificates.paths import CertificateError
-from pilothouse.machinery.whole_files import PRIVATE, PUBLIC, write_atomically
+from pilothouse.machinery.files import PRIVATE, PUBLIC, write_atomically
 
 
 def keep_authority(common_name: str, cert_file: Path, key_file: Path) -> Authority:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.resource_config import parse_runtime_config
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import BOOL, BOOL_MAP, CONFIGURATION_MAP, STRINGS, flag
+from pilothouse.machinery.flags import BOOL, BOOL_MAP, CONFIGURATION_MAP, STRINGS, flag
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.release import MAJOR, MINOR
 

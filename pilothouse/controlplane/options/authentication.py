@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pilothouse.controlplane.options.files import content, missing_files
 from pilothouse.kube.config import DEFAULT_ISSUER
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import BOOL, CONFIGURATION_MAP, DURATION, STRING, STRING_ARRAY, STRINGS, flag
+from pilothouse.machinery.flags import BOOL, CONFIGURATION_MAP, DURATION, STRING, STRING_ARRAY, STRINGS, flag
 from pilothouse.machinery.gofmt import quote
 
 

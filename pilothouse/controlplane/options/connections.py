@@ -8,7 +8,7 @@ from typing import ClassVar
 from pilothouse.controlplane.options.files import content, missing_files
 from pilothouse.kube.core.pods.connect.kubelet import ADDRESS_TYPES, DEFAULT_PORT, DEFAULT_TIMEOUT, KubeletConfig
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import BOOL, DURATION, INT, STRING, STRINGS, flag
+from pilothouse.machinery.flags import BOOL, DURATION, INT, STRING, STRINGS, flag
 
 
 @dataclass(frozen=True)

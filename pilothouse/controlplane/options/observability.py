@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import INT, STRING, flag
+from pilothouse.machinery.flags import INT, STRING, flag
 
 if TYPE_CHECKING:
     from pilothouse.controlplane.tracing import TracingConfiguration

@@ -43,8 +43,16 @@ from pilothouse.controlplane.options.upstream_flags import (
     refused_values,
 )
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import Flag, build, flags_of, shown_values
-from pilothouse.machinery.flags.flagset import FlagError, format_section, help_sections, parse
+from pilothouse.machinery.flags import (
+    Flag,
+    FlagError,
+    build,
+    flags_of,
+    format_section,
+    help_sections,
+    parse,
+    shown_values,
+)
 from pilothouse.machinery.gofmt import quoted_list
 
 SECTIONS: dict[str, type[Any]] = {

@@ -9,7 +9,7 @@ from typing import ClassVar
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.controlplane.options.pilothouse import TaskGroup
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import DURATION, STRING, STRINGS, flag
+from pilothouse.machinery.flags import DURATION, STRING, STRINGS, flag
 
 JOIN_VARIABLE = "PILOTHOUSE_JOIN"
 

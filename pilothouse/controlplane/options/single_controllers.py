@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import BOOL, DURATION, FLOAT, INT, STRING, flag
+from pilothouse.machinery.flags import BOOL, DURATION, FLOAT, INT, STRING, flag
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,8 @@ from typing import Final, TypeAlias
 
 from pilothouse.apiserver.file_watch import FileWatch
 from pilothouse.controlplane.certificates.paths import CertificateError
+from pilothouse.machinery.files import PRIVATE, PUBLIC, locked, make_directory, write_atomically
 from pilothouse.machinery.platform import effective_user
-from pilothouse.machinery.platform.held_file import locked
-from pilothouse.machinery.whole_files import PRIVATE, PUBLIC, make_directory, write_atomically
 
 log = logging.getLogger(__name__)
 

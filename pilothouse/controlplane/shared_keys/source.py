@@ -17,7 +17,7 @@ from pilothouse.apiserver.storage.interface import Store
 from pilothouse.controlplane.certificates.paths import CertificateError
 from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.shared_keys.directory import KeyDirectory, SharedKeys, write_keys
-from pilothouse.machinery.whole_files import PUBLIC, write_atomically
+from pilothouse.machinery.files import PUBLIC, write_atomically
 
 log = logging.getLogger(__name__)
 

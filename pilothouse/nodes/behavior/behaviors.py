@@ -13,8 +13,8 @@ from pilothouse.kinds.pods import node_name
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of, namespace_of
-from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.labels import Selector, from_label_selector
+from pilothouse.machinery.selectors.requirement import InvalidSelector
 from pilothouse.nodes.behavior.model import (
     HEALTHY,
     NOTHING_SPECIAL,
