@@ -18,8 +18,7 @@ from pilothouse.machinery.field import (
     too_long,
     too_many,
 )
-from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.integers import parse_int64
+from pilothouse.machinery.gofmt import parse_int64, quote
 from pilothouse.machinery.objects import Json, items, text
 
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")

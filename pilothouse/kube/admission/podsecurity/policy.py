@@ -15,7 +15,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, FieldError, duplicate, invalid, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, metadata, name_of
-from pilothouse.machinery.validation.object_names import name_is_dns_label, name_is_dns_subdomain
+from pilothouse.machinery.validation.names import name_is_dns_label, name_is_dns_subdomain
 
 _PREFIX = "pod-security.kubernetes.io/"
 _VERSION = re.compile(r"v1\.(0|[1-9][0-9]*)")
