@@ -1,4 +1,5 @@
-"""ComponentStatuses: how the parts of the control plane feel. Nothing is stored; each is asked when somebody asks."""
+"""ComponentStatuses: the health of the control plane's components. Nothing is stored; each read probes the
+components."""
 
 from __future__ import annotations
 
@@ -62,10 +63,10 @@ def check_store(store: Store) -> Check:
 
 
 def check_port(port: int) -> Check:
-    """Asks a component on this machine for its health, as upstream does: over TLS, without checking who answers."""
+    """Probe a component on this machine like upstream: over TLS, without verifying the certificate."""
 
     async def check() -> ComponentHealth:
-        # All that speaks to other servers waits for its first use.
+        # Import the HTTP client on first use.
         from pilothouse.apiserver.outbound.request import AnswerTooLarge, OutboundRequest, ask
 
         target = Target("127.0.0.1", port, "/healthz", tls=unverified_context(), timeout=_TIMEOUT)

@@ -1,4 +1,4 @@
-"""ConfigMaps."""
+"""ConfigMaps, and the rules for keys, size and immutability that Secrets share."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class ConfigMapStrategy(KubeStrategy):
             yield invalid(root("data").key(key), key, "duplicate of key present in binaryData")
         yield from validate_keys(obj, "binaryData")
         if _size(obj) > MAX_SIZE:
-            yield too_long("[]", MAX_SIZE)  # which is how upstream prints a path with an empty name
+            yield too_long("[]", MAX_SIZE)  # upstream prints a path with an empty name as []
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
         if old.get("immutable"):
-            # Only data is empty by default, so that binary data may not even become empty.
+            # Only `data` defaults to an empty map: changing binaryData from absent to empty is an error.
             yield from forbid_change({"data": {}} | obj, {"data": {}} | old, "immutable", "data", "binaryData")
         yield from self.validate(obj)
 
@@ -55,12 +55,12 @@ def validate_keys(obj: Json, field: str) -> Errors:
 
 
 def forbid_change(obj: Json, old: Json, *fields: str) -> Errors:
-    """The rule of `immutable: true`, for fields of an object that has it."""
+    """Reject changes of these fields. Call only for objects with `immutable: true`."""
     for field in fields:
         if obj.get(field) != old.get(field):
             yield forbidden(root(field), "field is immutable when `immutable` is set")
 
 
 def byte_length(base64_text: str) -> int:
-    """Return the number of bytes that a base64 text stands for."""
+    """Return the decoded size of a base64 text in bytes."""
     return len(base64_text) * 3 // 4 - base64_text[-2:].count("=")

@@ -1,4 +1,4 @@
-"""Endpoints, which EndpointSlices have replaced: still served, with a warning on every answer."""
+"""Endpoints: deprecated in favour of EndpointSlices, and served with a warning on every response."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class EndpointsStrategy(KubeStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
         yield from self.validate_metadata(obj)
-        # Subsets that were stored under older rules may stay as they are.
+        # Unchanged subsets may violate rules that are newer than the object.
         if not semantically_equal(obj.get("subsets"), old.get("subsets")):
             yield from _validate_subsets(obj)
 
@@ -97,7 +97,7 @@ def _validate_port(port: Json, path: Path, *, require_name: bool) -> Errors:
 
 
 def _reachable(obj: Json) -> Iterator[str]:
-    """Each address, with each port that its subset has."""
+    """Yield every combination of address and port within each subset."""
     for subset in obj.get("subsets") or ():
         addresses = [address.get("ip") or "" for address in subset.get("addresses") or ()]
         if not subset.get("ports"):

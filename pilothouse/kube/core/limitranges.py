@@ -1,4 +1,4 @@
-"""LimitRanges: bounds and defaults for what pods, containers and claims of a namespace ask for."""
+"""LimitRanges: bounds and defaults for the resources of pods, containers and claims in a namespace."""
 
 from __future__ import annotations
 
@@ -30,7 +30,15 @@ class LimitRangeStrategy(KubeStrategy):
     def default(self, obj: Json) -> None:
         for limit in items(obj, "spec", "limits"):
             if limit.get("type") == CONTAINER:
-                _default_container_limit(limit)
+                # Limits default to the maximum, requests to the limit or else to the minimum.
+                limits, requests = limit.get("default") or {}, limit.get("defaultRequest") or {}
+                limits |= {name: amount for name, amount in part(limit, "max").items() if name not in limits}
+                for given in (limits, part(limit, "min")):
+                    requests |= {name: amount for name, amount in given.items() if name not in requests}
+                if limits:
+                    limit["default"] = limits
+                if requests:
+                    limit["defaultRequest"] = requests
             for field in _AMOUNTS:
                 round_up(limit.get(field))
 
@@ -58,18 +66,6 @@ class LimitRangeStrategy(KubeStrategy):
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         return self.validate(obj)
-
-
-def _default_container_limit(limit: Json) -> None:
-    """Fill in a limit from the maximum, and a request from the limit or else from the minimum."""
-    limits, requests = limit.get("default") or {}, limit.get("defaultRequest") or {}
-    limits |= {name: amount for name, amount in part(limit, "max").items() if name not in limits}
-    for given in (limits, part(limit, "min")):
-        requests |= {name: amount for name, amount in given.items() if name not in requests}
-    if limits:
-        limit["default"] = limits
-    if requests:
-        limit["defaultRequest"] = requests
 
 
 def _validate_type(kind: str, path: Path) -> Errors:
@@ -112,7 +108,7 @@ class _Amounts:
 
 
 def _validate_order(each: _Amounts, name: str, path: Path) -> Errors:
-    """Each row: what must not be greater, than what, and which of the two upstream blames."""
+    """Compare amounts pairwise. Each row: lesser amount, greater amount, and the field that upstream's error names."""
     low, high, limit, request = each.min, each.max, each.default, each.default_request
     for field, blamed, (small, small_name), (large, large_name) in (
         ("min", low, (low, "min value"), (high, "max value")),

@@ -1,4 +1,4 @@
-"""Namespaces: born Active with the kubernetes finalizer, and gone only when their own finalizers are."""
+"""Namespaces: created Active with the kubernetes finalizer, removed when spec.finalizers is empty."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class NamespaceStrategy(KubeStrategy):
         yield from self.validate_metadata_update(obj, old)
 
     def canonicalize(self, obj: Json) -> None:
-        # Here too, because a generated name is not yet known when defaults are filled in.
+        # Label again: a generated name is unknown while defaults are applied.
         _label(obj)
 
     def may_delete_during_update(self, obj: Json, old: Json) -> bool:
@@ -86,7 +86,7 @@ class NamespaceStatusStrategy(NamespaceStrategy):
 
 
 class NamespaceFinalizeStrategy(NamespaceStrategy):
-    """Only through the finalize subresource may spec.finalizers change."""
+    """Strategy of the finalize subresource, the only way to change spec.finalizers."""
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         carry_over(obj, old, "status")
@@ -107,7 +107,7 @@ def _validate_finalizer(name: str, path: Path) -> Errors:
 
 
 class NamespaceStorage(OneByOneView):
-    """All verbs but deletecollection. A delete only begins the end: the phase turns Terminating."""
+    """All verbs except deletecollection. A delete request sets the phase Terminating."""
 
     async def delete(self, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate) -> Deleted:
         while True:

@@ -1,4 +1,4 @@
-"""The rules of claims and of their status."""
+"""PersistentVolumeClaims: strategies of claim and status, rules for updates, and columns."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def prepare_data_sources(spec: Json, old: Json | None) -> None:
 
 
 def normalize_data_sources(spec: Json) -> None:
-    """Fills the field that is missing from the one that is there."""
+    """Copy dataSource to dataSourceRef or vice versa if only one of the fields is set."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and reference is None:
         spec["dataSourceRef"] = _shared(source)
@@ -160,7 +160,8 @@ def _shared(reference: Json) -> Json:
 
 
 def _drop_foreign_namespace(spec: Json, old: Json | None) -> None:
-    """Sources in other namespaces are there only where the gate is on, or the claim has a source already."""
+    """Drop a new source in another namespace unless the gate is enabled. A claim with a stored source keeps the
+    field."""
     if enabled("CrossNamespaceVolumeDataSource"):
         return
     if text(spec, "dataSourceRef", "namespace") and (old or {}).get("dataSourceRef") is None:
@@ -168,7 +169,7 @@ def _drop_foreign_namespace(spec: Json, old: Json | None) -> None:
 
 
 def _drop_unknown_source(spec: Json, old: Json | None) -> None:
-    """The older field never took anything but claims and snapshots, and ignored the rest."""
+    """Drop kinds other than claims and snapshots: the older field has always ignored other kinds."""
     before = old or {}
     if before.get("dataSource") is not None or before.get("dataSourceRef") is not None:
         return
@@ -183,7 +184,7 @@ _SPEC = "PersistentVolumeClaimSpec"
 
 
 def validate_claim_update(obj: Json, old: Json) -> Errors:
-    """Validate the fields that may not change. Metadata, and the rules for new claims, are checked elsewhere."""
+    """Validate immutable fields. Metadata and the rules for new claims are validated elsewhere."""
     spec, before = deepcopy(obj["spec"]), deepcopy(old["spec"])
     if not before.get("volumeName"):
         _copy(spec, before, "volumeName")
@@ -212,7 +213,7 @@ def _copy(source: Json, target: Json, field: str) -> None:
 
 
 def _settle_storage_class(obj: Json, old: Json, spec: Json) -> Errors:
-    """A claim may get a class that it did not have, or have its class moved from the annotation to the field."""
+    """Accept a class for a claim without class, and a move of the class from the annotation to the field."""
     named, given = old["spec"].get("storageClassName"), obj["spec"].get("storageClassName")
     before, after = (annotations_of(each).get(BETA_STORAGE_CLASS) for each in (old, obj))
     if before is not None and named is None and given == before and after in (None, before):
@@ -225,7 +226,7 @@ def _settle_storage_class(obj: Json, old: Json, spec: Json) -> Errors:
 
 
 def _validate_size(obj: Json, old: Json) -> Errors:
-    """A claim shrinks only to take back an expansion that failed, and never below what it has."""
+    """Accept a smaller size only to undo a failed expansion, and never below status.capacity."""
     size = _storage(part(obj, "spec", "resources", "requests"))
     if size >= _storage(part(old, "spec", "resources", "requests")):
         return
@@ -254,7 +255,7 @@ _STATUS = "io.k8s.api.core.v1.PersistentVolumeClaimStatus"
 
 
 def _capacity(obj: Json) -> str:
-    """Return the capacity as it is shown, nothing before the claim has a volume."""
+    """Return the capacity for printing, empty for an unbound claim."""
     return (text(obj, "status", "capacity", "storage") or "0") if text(obj, "spec", "volumeName") else ""
 
 

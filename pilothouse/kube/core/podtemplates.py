@@ -1,4 +1,4 @@
-"""PodTemplates: templates that stand by themselves."""
+"""PodTemplates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ReplicationControllers, the forerunners of replica sets. They select by plain labels."""
+"""ReplicationControllers: predecessors of ReplicaSets, with equality-based selectors."""
 
 from __future__ import annotations
 
@@ -61,7 +61,15 @@ class ReplicationControllerStrategy(WorkloadStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
         yield from _validate_spec(obj["spec"], old["spec"])
-        yield from _validate_convertible(obj, old)
+        for key, value in sorted(annotations_of(old).items()):
+            name, slash, broken = key.partition("/")
+            if not name.startswith(_NOT_CONVERTIBLE) or not slash or "/" in broken:
+                continue
+            if "selector" not in broken:
+                yield FieldError(ErrorType.NOT_FOUND, broken, value, "unknown non-convertible field")
+            elif not semantically_equal(obj["spec"].get("selector"), old["spec"].get("selector")):
+                why = "cannot update non-convertible selector"
+                yield invalid(_SPEC.child("selector"), obj["spec"].get("selector"), why)
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         yield from pod_name_warnings(obj)
@@ -70,7 +78,7 @@ class ReplicationControllerStrategy(WorkloadStrategy):
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         if generation_of(obj) == generation_of(old):
             return ()
-        # Upstream mistakes the old template for the new one here, and its users see the warnings of the old.
+        # Upstream passes the old template here; clients see the old template's warnings.
         return template_warnings(self.template_of(old), self.template_path)
 
 
@@ -94,19 +102,6 @@ def _validate_spec(spec: Json, old: Json | None = None) -> Errors:
     yield from validate_replicated_template(
         spec["template"], selector, _TEMPLATE, owner="ReplicationController", old=before
     )
-
-
-def _validate_convertible(obj: Json, old: Json) -> Errors:
-    """Fields that an older version could not express are noted in annotations, and must stay as they are."""
-    for key, value in sorted(annotations_of(old).items()):
-        name, slash, broken = key.partition("/")
-        if not name.startswith(_NOT_CONVERTIBLE) or not slash or "/" in broken:
-            continue
-        if "selector" not in broken:
-            yield FieldError(ErrorType.NOT_FOUND, broken, value, "unknown non-convertible field")
-        elif not semantically_equal(obj["spec"].get("selector"), old["spec"].get("selector")):
-            why = "cannot update non-convertible selector"
-            yield invalid(_SPEC.child("selector"), obj["spec"].get("selector"), why)
 
 
 def _fields(obj: Json) -> Fields:

@@ -1,4 +1,4 @@
-"""ResourceQuotas: how much a namespace may use of what, and how much it uses."""
+"""ResourceQuotas: limits on the resources of a namespace, and current usage."""
 
 from __future__ import annotations
 

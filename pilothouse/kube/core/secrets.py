@@ -1,4 +1,4 @@
-"""Secrets, and what each type of secret must hold."""
+"""Secrets, and the required keys of each secret type."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _validate_docker_config(data: Json, key: str) -> Errors:
 
 
 def _json_object_problem(text: bytes) -> str:
-    """Why a text is not a JSON object, in Go's words; empty when it is one."""
+    """Return Go's error message for a text other than a JSON object, empty for a JSON object."""
     try:
         value = parse(text).value
     except JsonError as error:
@@ -129,7 +129,7 @@ SECRETS = Resource(
 
 
 def key_pair_problem(certificate: bytes, key: bytes) -> str:
-    """Return what is wrong with the pair, empty when nothing is."""
+    """Return crypto/tls's message for an invalid certificate and key pair, empty for a valid pair."""
     certificates, keys = _blocks(certificate), _blocks(key)
     if "CERTIFICATE" not in certificates:
         return _missing("certificate", certificates, "CERTIFICATE")

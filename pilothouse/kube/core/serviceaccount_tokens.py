@@ -1,8 +1,10 @@
-"""serviceaccounts/token: asks for a token of a service account. Nothing is stored."""
+"""serviceaccounts/token: issues service account tokens, and reads the objects that tokens are bound to.
+
+Nothing is stored. Bound objects are read anew for each token request.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -43,7 +45,7 @@ DEFAULT_EXPIRATION = 60 * 60
 
 class TokenStorage:
     keeps_system_fields = True
-    """A uid in the request is a condition on the service account."""
+    """A uid in the request is a precondition on the service account."""
 
     def __init__(
         self, objects: BoundObjects, issuer: TokenIssuer, config: ServiceAccountConfig, clock: Clock = system_clock
@@ -69,11 +71,27 @@ class TokenStorage:
         await validate(obj)
         binding = await self._objects.binding(ctx, name, obj["spec"].get("boundObjectRef"))
         spec = obj["spec"]
-        asked, limit = spec["expirationSeconds"], self._config.max_expiration
-        if limit and asked > limit:
-            ctx.warn(f"requested expiration of {asked} seconds shortened to {limit} seconds")
+        requested, limit = spec["expirationSeconds"], self._config.max_expiration
+        if limit and requested > limit:
+            ctx.warn(f"requested expiration of {requested} seconds shortened to {limit} seconds")
             spec["expirationSeconds"] = limit
-        return await self._issue(obj, account, binding)
+        now, seconds, audiences = self._clock(), spec["expirationSeconds"], spec["audiences"]
+        # Tokens that admission projects into pods live longer, for clients that never reload the token.
+        extended = (
+            self._config.extend_expiration
+            and binding.pod is not None
+            and seconds == WARN_ONLY_EXPIRATION
+            and set(audiences) <= set(self._config.audiences)
+        )
+        lifetime = Lifetime(EXTENDED_EXPIRATION, warn_after=seconds) if extended else Lifetime(seconds)
+        claims = make_claims(account, binding, audiences=audiences, lifetime=lifetime, now=now)
+        try:
+            token = await self._issuer.sign(claims)
+        except (OSError, ValueError) as error:
+            raise InternalError.of(f"failed to generate token: {error}") from error
+        # The reported expiration may be earlier than the token's, so that clients renew the token in time.
+        expires = now + timedelta(seconds=seconds)
+        return obj | {"status": {"token": token, "expirationTimestamp": format_time(expires)}}
 
     def _complete(self, obj: Json, account: Json) -> None:
         meta, spec = metadata(obj), obj.setdefault("spec", {})
@@ -85,28 +103,6 @@ class TokenStorage:
         meta["creationTimestamp"] = format_time(self._clock())
         spec["audiences"] = spec.get("audiences") or list(self._config.audiences)
         obj["status"] = {"token": "", "expirationTimestamp": None}
-
-    async def _issue(self, obj: Json, account: Json, binding: TokenBinding) -> Json:
-        now, spec = self._clock(), obj["spec"]
-        lifetime = self._lifetime(spec["expirationSeconds"], binding, spec["audiences"])
-        claims = make_claims(account, binding, audiences=spec["audiences"], lifetime=lifetime, now=now)
-        try:
-            token = await self._issuer.sign(claims)
-        except (OSError, ValueError) as error:
-            raise InternalError.of(f"failed to generate token: {error}") from error
-        # The pod may be told an earlier end than the token has: clients shall renew it by then.
-        expires = now + timedelta(seconds=spec["expirationSeconds"])
-        return obj | {"status": {"token": token, "expirationTimestamp": format_time(expires)}}
-
-    def _lifetime(self, seconds: int, binding: TokenBinding, audiences: Sequence[str]) -> Lifetime:
-        """The tokens that admission puts into pods live on for long, so that clients which never renew theirs work."""
-        extended = (
-            self._config.extend_expiration
-            and binding.pod is not None
-            and seconds == WARN_ONLY_EXPIRATION
-            and set(audiences) <= set(self._config.audiences)
-        )
-        return Lifetime(EXTENDED_EXPIRATION, warn_after=seconds) if extended else Lifetime(seconds)
 
 
 def default_token_request(obj: Json) -> None:
@@ -124,7 +120,7 @@ def _invalid(name: str, error: FieldError) -> Invalid:
 
 
 def service_account_storages(registries: Registries, config: ServiceAccountConfig) -> list[ServedResource]:
-    """Return the storages; without a key to sign with there is none for tokens."""
+    """Return the storages. Without a signing key, the token subresource is absent."""
     registry = registries.open(SERVICE_ACCOUNTS)
     if config.signing_key_file is None:
         return [served(registry)]
@@ -150,7 +146,8 @@ class BoundObjects:
         return await _get(self.accounts, ctx, name)
 
     async def binding(self, ctx: RequestContext, account: str, ref: Json | None) -> TokenBinding:
-        """Raises NotFound, Conflict where it is another object than the one meant, BadRequest where it cannot be."""
+        """Return the binding of a token. Raises NotFound, Conflict for a different UID, BadRequest for an unsupported
+        kind."""
         if ref is None:
             return UNBOUND
         kind, name = kind_of(ref), text(ref, "name")
@@ -176,7 +173,7 @@ class BoundObjects:
         return binding
 
     async def _node_of(self, ctx: RequestContext, pod: Json) -> Json | None:
-        """Return the pod's node for the token: a node that does not exist is given by its name alone."""
+        """Return the pod's node; for a missing node, return an object with the name alone."""
         name = text(pod, "spec", "nodeName")
         if not name:
             return None
@@ -187,7 +184,7 @@ class BoundObjects:
 
 
 def kind_of(ref: Json) -> GroupVersionKind:
-    """An apiVersion that makes no sense is as good as none."""
+    """Return the kind of the reference. An invalid apiVersion counts as empty."""
     try:
         version = GroupVersion.parse(text(ref, "apiVersion"))
     except ValueError:
@@ -201,7 +198,7 @@ async def _get(registry: RegistryStore, ctx: RequestContext, name: str) -> Json:
 
 
 def uid_mismatch(uid: str) -> str:
-    """Say that a token is asked for in the name of an object that is gone."""
+    """Return the message for a bound object that was deleted and recreated."""
     return (
         f"the UID in the bound object reference ({uid}) does not match the UID in record. "
         "The object might have been deleted and then recreated"

@@ -36,7 +36,7 @@ class ServiceAccountStrategy(KubeStrategy):
 
 
 def _name_secrets_only(obj: Json) -> None:
-    """Of a reference to a secret, nothing but the name is kept: the secret is in the account's own namespace."""
+    """Reduce references to secrets to the name: secrets are always in the account's namespace."""
     if obj.get("secrets"):
         obj["secrets"] = [{"name": each["name"]} if each.get("name") else {} for each in obj["secrets"]]
 

@@ -1,4 +1,4 @@
-"""The legacy group's storages: which resources it has, and what stands behind each."""
+"""The storages of the legacy group."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from pilothouse.machinery.objects import Json
 
 @dataclass(frozen=True)
 class LegacyRESTStorage:
-    """The group, and those of its storages that other parts of the server need."""
+    """The API group, and the storages that other parts of the server share."""
 
     group: APIGroup
     namespaces: NamespaceStorage
@@ -100,7 +100,9 @@ class LegacyRESTStorageProvider:
 def _namespaces(storage: NamespaceStorage) -> list[ServedResource]:
     registry: RegistryStore = storage.registry
     return [
-        replace(served(registry, storage), returns_deleted_object=False),  # it does, but upstream does not say so
+        replace(
+            served(registry, storage), returns_deleted_object=False
+        ),  # delete returns the object, but upstream's OpenAPI omits this
         served(registry, StatusStore(registry, NamespaceStatusStrategy()), subresource="status"),
         served(registry, UpdateOnly(registry, NamespaceFinalizeStrategy()), subresource="finalize"),
     ]
@@ -114,7 +116,7 @@ def _replication_controllers(registry: RegistryStore) -> list[ServedResource]:
 
 
 def _cluster_storages(registries: Registries, tokens: ServiceAccountConfig) -> list[ServedResource]:
-    """The resources about the cluster and its namespaces, not about workloads."""
+    """Return the resources of cluster and namespace administration."""
     quotas = registries.open(RESOURCE_QUOTAS)
     return [
         *component_status_storages(registries),

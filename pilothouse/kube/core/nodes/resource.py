@@ -1,4 +1,4 @@
-"""Nodes as a resource: names, selectable fields and columns."""
+"""Nodes: strategy, selectable fields and columns. A client that creates a node may set the status, as kubelets do."""
 
 from __future__ import annotations
 
@@ -24,9 +24,15 @@ class NodeStrategy(KubeStrategy):
     reset_fields = ("status",)
 
     def default(self, obj: Json) -> None:
-        _settle_pod_cidrs(obj["spec"])
+        spec = obj["spec"]
+        # podCIDR is the first of podCIDRs. If they differ, podCIDR wins.
+        cidr, cidrs = spec.get("podCIDR"), spec.get("podCIDRs")
+        if cidr and (not cidrs or cidrs[0] != cidr):
+            spec["podCIDRs"] = [cidr]
+        elif cidrs:
+            spec["podCIDR"] = cidrs[0]
         status = obj["status"]
-        # What comes empty is nothing in the store, and defaulted when it is read from there.
+        # Empty maps are stored as absent, and defaulted when the object is read.
         if not status.get("allocatable") and status.get("capacity") is not None:
             status["allocatable"] = dict(status["capacity"])
         round_up(status.get("capacity"))
@@ -71,15 +77,6 @@ class NodeStatusStrategy(NodeStrategy):
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         return ()
-
-
-def _settle_pod_cidrs(spec: Json) -> None:
-    """podCIDR is the first of podCIDRs; where clients send two that differ, the older field is believed."""
-    cidr, cidrs = spec.get("podCIDR"), spec.get("podCIDRs")
-    if cidr and (not cidrs or cidrs[0] != cidr):
-        spec["podCIDRs"] = [cidr]
-    elif cidrs:
-        spec["podCIDR"] = cidrs[0]
 
 
 def _warnings(obj: Json) -> Iterable[str]:

@@ -1,6 +1,6 @@
-"""Validation of nodes.
+"""Validation of nodes and taints, including the annotations of older clients.
 
-Dynamic kubelet configuration (`configSource`) is gone as a feature; objects that still use it stay checked.
+Dynamic kubelet configuration (`configSource`) is removed as a feature; existing values are still validated.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _CONFIG_MAP_RULES: dict[str, Rule] = {
 
 
 def validate_node(node: Json) -> Errors:
-    """Validate all fields but the metadata that every object has."""
+    """Validate all fields except the common metadata."""
     yield from validate_annotations(annotations_of(node), _META.child("annotations"))
     yield from validate_taints(items(node, "spec", "taints"), _META.child("taints"))
     yield from _validate_resources(node)
@@ -61,7 +61,7 @@ def validate_node(node: Json) -> Errors:
 
 
 def validate_node_update(node: Json, old: Json) -> Errors:
-    """Validate all fields but the metadata that every object has."""
+    """Validate all fields except the common metadata."""
     yield from validate_annotations(annotations_of(node), _META.child("annotations"))
     yield from _validate_resources(node)
     yield from _validate_features(items(node, "status", "declaredFeatures"), root("status", "declaredFeatures"))
@@ -183,7 +183,7 @@ AVOID_PODS_ANNOTATION = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 
 
 class _NotRead(Exception):
-    """An annotation is not the JSON that it should be; the text is Go's."""
+    """An annotation is not valid JSON of the expected type; the message is Go's."""
 
 
 def validate_taints(taints: Sequence[Json], path: Path) -> Errors:
@@ -195,19 +195,12 @@ def validate_taints(taints: Sequence[Json], path: Path) -> Errors:
             yield invalid(at.child("value"), taint["value"], ";".join(messages))
         yield from required_one_of(effect, at.child("effect"), TAINT_EFFECTS)
         if (key, effect) in seen:
-            why = "taints must be unique by key and effect pair"
-            yield FieldError(ErrorType.DUPLICATE, str(at), _shown(taint), why)
+            # Upstream prints the internal type.
+            internal = {"Key": key, "Value": taint.get("value") or "", "Effect": effect}
+            internal["TimeAdded"] = taint.get("timeAdded")
+            reason = "taints must be unique by key and effect pair"
+            yield FieldError(ErrorType.DUPLICATE, str(at), internal, reason)
         seen.add((key, effect))
-
-
-def _shown(taint: Json) -> Json:
-    """As upstream prints a taint: in the form that it has inside the server."""
-    return {
-        "Key": taint.get("key") or "",
-        "Value": taint.get("value") or "",
-        "Effect": taint.get("effect") or "",
-        "TimeAdded": taint.get("timeAdded"),
-    }
 
 
 def validate_annotations(annotations: dict[str, str], path: Path) -> Errors:
@@ -234,7 +227,7 @@ def _validate_avoided(avoided: Json, path: Path) -> Errors:
 
 
 def _parse(text: str | None, wanted: type, shown: str) -> Any:
-    """The value of an annotation. Raises _NotRead."""
+    """Parse the value of an annotation. Raises _NotRead."""
     if not text:
         return None
     try:

@@ -1,1 +1,1 @@
-"""PersistentVolumes: pieces of storage that outlive the pods that use them."""
+"""PersistentVolumes: storage with a life cycle independent of pods."""

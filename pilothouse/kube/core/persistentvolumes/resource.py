@@ -1,4 +1,4 @@
-"""PersistentVolumes as a resource: names and columns."""
+"""PersistentVolumes: strategies, warnings about deprecated fields, and columns. The source is immutable."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def phase(obj: Json) -> str:
 
 
 def storage_class(obj: Json) -> str:
-    """The class of a volume or of a claim. The annotation is older than the field, and goes first."""
+    """Return the storage class of a volume or a claim. The older annotation takes precedence over the field."""
     return annotations_of(obj).get(BETA_STORAGE_CLASS) or text(obj, "spec", "storageClassName")
 
 

@@ -1,4 +1,4 @@
-"""The sources of persistent volumes, in the order in which they are looked at."""
+"""The sources of persistent volumes, in order of validation."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _CSI_SECRETS = (
 
 @dataclass(frozen=True, slots=True)
 class PersistentVolumeSourceRule:
-    """`shown_as` and `refused_as` are upstream's spellings in errors, where they are not the field's name."""
+    """`shown_as` and `refused_as`: upstream's spelling in errors, if different from the name of the field."""
 
     validate: Validate
     shown_as: str = ""
     refused_as: str = ""
     beside_others: bool = False
-    """Upstream lets this source stand beside another one."""
+    """Upstream accepts this source next to another source."""
 
 
 def _required(*fields: str) -> Validate:
@@ -54,7 +54,8 @@ def _glusterfs(source: Json, path: Path) -> Errors:
 
 
 def _iscsi(source: Json, path: Path) -> Errors:
-    """Validate as in pods, with shorter messages; a secret must have a name, which is checked before the initiator."""
+    """Validate as in pods, with shorter messages. The name of the secret is required, and validated before the
+    initiator."""
     initiator = str(path.child("initiatorname"))
     errors = [
         (replace(error, detail=_BAD_FORMAT) if error.detail.startswith(_BAD_FORMAT) else error)
@@ -138,7 +139,7 @@ SOURCES: dict[str, PersistentVolumeSourceRule] = {
 
 
 def validate_sources(spec: Json, volume_name: str, path: Path) -> Errors:
-    """Exactly one source."""
+    """Require exactly one source, and validate the source."""
     found = 0
     for name, rule in SOURCES.items():
         source = spec.get(name)
@@ -149,18 +150,13 @@ def validate_sources(spec: Json, volume_name: str, path: Path) -> Errors:
             continue
         found += 1
         yield from rule.validate(source, path.child(rule.shown_as or name))
-        yield from _validate_source_in_spec(spec, name, volume_name, path)
+        if name == "local" and spec.get("nodeAffinity") is None:
+            yield required(path.child("nodeAffinity"), "Local volume requires node affinity")
+        if name == "iscsi" and network_volumes.is_iscsi_name_too_long(spec["iscsi"], volume_name):
+            portal = spec["iscsi"].get("targetPortal") or ""
+            yield invalid(path.child("iscsi", "targetportal"), portal, network_volumes.ISCSI_NAME_TOO_LONG)
     if not found:
         yield required(path, NO_VOLUME_TYPE)
-
-
-def _validate_source_in_spec(spec: Json, name: str, volume_name: str, path: Path) -> Errors:
-    """The rules of a source that depend on more than the source alone."""
-    if name == "local" and spec.get("nodeAffinity") is None:
-        yield required(path.child("nodeAffinity"), "Local volume requires node affinity")
-    if name == "iscsi" and network_volumes.is_iscsi_name_too_long(spec["iscsi"], volume_name):
-        portal = spec["iscsi"].get("targetPortal") or ""
-        yield invalid(path.child("iscsi", "targetportal"), portal, network_volumes.ISCSI_NAME_TOO_LONG)
 
 
 def source_of(spec: Json) -> Json:

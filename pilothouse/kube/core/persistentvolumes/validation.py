@@ -1,4 +1,4 @@
-"""Validation of the spec of a persistent volume, in a volume or inside a volume attachment, and of its updates."""
+"""Validation of persistent volume specs, in volumes and in volume attachments, and of updates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOT_INLINE = "may not be specified in the context of inline volumes"
 
 
 def validate_volume_spec(spec: Json, volume_name: str, path: Path, *, allow_invalid_values: bool = False) -> Errors:
-    """`allow_invalid_values` is for a node affinity that was stored with them."""
+    """`allow_invalid_values`: the stored node affinity already has invalid values."""
     yield from _validate_required_access_modes(items(spec, "accessModes"), path.child("accessModes"))
     yield from _validate_capacity(spec.get("capacity"), path.child("capacity"))
     if policy := text(spec, "persistentVolumeReclaimPolicy"):
@@ -40,7 +40,7 @@ def validate_volume_spec(spec: Json, volume_name: str, path: Path, *, allow_inva
 
 
 def validate_inline_spec(spec: Json, path: Path) -> Errors:
-    """The spec of a volume that exists only as long as its attachment."""
+    """Validate the inline volume spec of an attachment."""
     if spec.get("claimRef") is not None:
         yield forbidden(path.child("claimRef"), _NOT_INLINE)
     if spec.get("capacity"):
@@ -93,7 +93,7 @@ def _validate_affinity(affinity: Json, path: Path, *, allow_invalid_values: bool
 
 
 def _validate_recycling(spec: Json, path: Path) -> Errors:
-    """Recycling the root of a host would erase the host."""
+    """Reject recycling of a host's root directory: recycling would erase the host."""
     root_path = posixpath.normpath(text(spec, "hostPath", "path") or ".")
     if root_path in ("/", "//") and text(spec, "persistentVolumeReclaimPolicy") == "Recycle":
         why = "may not be 'recycle' for a hostPath mount of '/'"
@@ -114,7 +114,7 @@ def _validate_attributes_class(spec: Json, path: Path) -> Errors:
 
 def validate_source_unchanged(spec: Json, old: Json) -> Errors:
     new, before = deepcopy(source_of(spec)), source_of(old)
-    # A secret for expansion may be added later: drivers learnt of it late.
+    # controllerExpandSecretRef may be added later: the field is newer than many drivers.
     if "controllerExpandSecretRef" not in part(before, "csi"):
         part(new, "csi").pop("controllerExpandSecretRef", None)
     if semantically_equal(new, before):
@@ -131,7 +131,7 @@ def validate_affinity_unchanged(affinity: Json | None, old: Json) -> Errors:
 
 
 def _with_ga_labels(old: Json, affinity: Json | None) -> Json:
-    """The old affinity with those label keys replaced that the new one has in their GA form."""
+    """Return the old affinity with beta label keys replaced where the new affinity has the GA keys."""
     replaced = deepcopy(old)
     terms = part(affinity or {}, "required").get("nodeSelectorTerms") or ()
     for term, before in zip(terms, part(replaced, "required").get("nodeSelectorTerms") or (), strict=False):

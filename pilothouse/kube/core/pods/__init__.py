@@ -1,1 +1,1 @@
-"""Pods: defaults, validation, what may change, subresources and the connections behind them."""
+"""Pods: defaults, validation, updates, subresources and connections to kubelets."""

@@ -1,4 +1,4 @@
-"""Bindings: how a scheduler gives a pod its node. Possible once, and only when nothing holds the pod back."""
+"""Bindings assign a node to a pod: once per pod, and never to a gated or terminating pod."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _PODS_BINDING = GroupResource("", "pods/binding")
 
 
 def created() -> Json:
-    """The answer to a create that leaves no object behind."""
+    """Return the response to a create request without a stored object."""
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
 class BindingStorage:
-    """pods/NAME/binding. The uid and the version in the binding are conditions on the pod."""
+    """pods/NAME/binding. The binding's uid and resourceVersion are preconditions on the pod."""
 
     keeps_system_fields = True
 
@@ -50,7 +50,7 @@ class BindingStorage:
         return created()
 
     async def _assign(self, ctx: RequestContext, binding: Json, *, dry_run: bool) -> None:
-        """Ends, because each new try means that somebody else's write succeeded."""
+        """Assign the node, retrying on conflicts. Terminates: each conflict means progress of another writer."""
         name = name_of(binding)
         while True:
             with map_storage_errors(PODS, name):
@@ -70,7 +70,7 @@ class BindingStorage:
 
 
 class LegacyBindingStorage:
-    """The collection of bindings, where each names its pod itself."""
+    """The collection of bindings; the binding's own name is the name of the pod."""
 
     def __init__(self, bindings: BindingStorage) -> None:
         self._bindings = bindings
@@ -92,7 +92,7 @@ def _bind(pod: Json, binding: Json) -> None:
     if refusal:
         raise Conflict.of(_PODS_BINDING, name_of(pod), refusal)
     pod["spec"]["nodeName"] = binding["target"]["name"]
-    # Whoever was to make room for the pod need not do so any longer.
+    # The nomination is obsolete: preemption for this pod is over.
     if enabled("ClearingNominatedNodeNameAfterBinding"):
         pod.setdefault("status", {}).pop("nominatedNodeName", None)
     labels = labels_of(binding) if enabled("PodTopologyLabelsAdmission") else {}
@@ -103,7 +103,7 @@ def _bind(pod: Json, binding: Json) -> None:
 
 
 def _refusal(pod: Json) -> str:
-    """Why a pod cannot be bound; empty when it can."""
+    """Return the reason against binding the pod, empty for a bindable pod."""
     name, spec = name_of(pod), pod["spec"]
     if is_deleting(pod):
         return f"pod {name} is being deleted, cannot be assigned to a host"

@@ -1,4 +1,4 @@
-"""Statuses of containers: how they may change, and what they may say."""
+"""Container statuses: allowed transitions and valid contents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REVIVED = "may not be transitioned to non-terminated state"
 
 
 def validate_transitions(status: Json, stored: Json, spec: Json, path: Path) -> Errors:
-    """A container that has ended stays ended, unless something may start it again."""
+    """Reject restarts of terminated containers, except where the restart policy allows a restart."""
     if not all_could_restart(spec):
         for kind, containers in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
             by_name = {container.get("name"): container for container in reversed(spec.get(containers) or ())}
@@ -29,7 +29,7 @@ def validate_transitions(status: Json, stored: Json, spec: Json, path: Path) -> 
 
 
 def _revived(status: Json, stored: Json, kind: str) -> Iterator[tuple[int, Json]]:
-    """The stored statuses of containers that had ended and now have not."""
+    """Yield the stored statuses of terminated containers that the update reports as not terminated."""
     names = {each.get("name") for each in status.get(kind) or () if not _has_terminated(each)}
     for position, each in enumerate(stored.get(kind) or ()):
         if _has_terminated(each) and each.get("name") in names:
@@ -50,7 +50,7 @@ def all_could_restart(spec: Json) -> bool:
 
 
 def _may_restart(container: Json | None, spec: Json, terminated: Json) -> bool:
-    """Return whether the container's own rules and policy, or else its pod's policy, start it again."""
+    """Report whether the container's restart rules and policy, or the pod's policy, allow a restart."""
     if container is None:
         return False
     code, policy = terminated.get("exitCode") or 0, container.get("restartPolicy")

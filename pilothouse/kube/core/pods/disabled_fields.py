@@ -1,4 +1,4 @@
-"""Fields of pods whose features are off: they are dropped, unless the stored object has them already."""
+"""Fields of disabled features: dropped from pods, unless the stored object uses the field."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STATUS_FIELDS = (
 
 
 def drop_disabled_fields(spec: Json, old: Json | None = None) -> None:
-    """Drop the fields of features that are off, of a pod or a template, unless `old`, the stored spec, has them."""
+    """Drop the fields of disabled features from a spec, unless `old`, the stored spec, uses the field."""
     drop_disabled(spec, old, _SPEC_FIELDS)
     if not enabled("ContainerStopSignals") and not any(map(_has_stop_signal, all_containers(old or {}))):
         for container in filter(_has_stop_signal, all_containers(spec)):
@@ -65,7 +65,7 @@ def _uses_restart_rules(spec: Json) -> bool:
 
 
 def _restarts_by_rules(container: Json) -> bool:
-    """Whether an init container has a policy besides that of sidecars."""
+    """Report whether an init container has restart settings beyond those of sidecars."""
     return container.get("restartPolicy") not in (None, "Always") or bool(container.get("restartPolicyRules"))
 
 

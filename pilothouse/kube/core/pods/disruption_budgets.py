@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets as evictions use them: a budget says whether a pod may go, and counts it when it does."""
+"""PodDisruptionBudgets in evictions: decide on a disruption, and count the disruption."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pilothouse.machinery.server_errors import Timeout, TooManyRequests
 from pilothouse.machinery.times import now
 
 MAX_DISRUPTED_PODS = 2000
-"""More than so many evictions that the disruption controller has not seen mean that it does not keep up."""
+"""Maximum evictions that the disruption controller has not yet observed. More mean a lagging controller."""
 
 _ATTEMPTS = 20
 _RETRY_AFTER = 10
@@ -29,27 +29,33 @@ class StoredBudgets:
         self._registry = registry
 
     async def of(self, pod: Json) -> list[Json]:
-        """The budgets that guard a pod."""
+        """Return the budgets with a selector that matches the pod."""
         with map_storage_errors(self._registry.resource.group_resource):
             page = await self._registry.list_newest(namespace_of(pod))
         return [budget for budget in (stored.parse() for stored in page.objects) if _guards(budget, pod)]
 
     async def spend(self, budget: Json, pod_name: str, *, dry_run: bool) -> None:
-        """Counts one disruption. Raises TooManyRequests or Forbidden where none is left, Timeout when others are
-        always faster."""
+        """Count one disruption.
+
+        Raises TooManyRequests or Forbidden if the budget is exhausted, Timeout after too many conflicts.
+        """
         namespace, name = namespace_of(budget), name_of(budget)
         for _ in range(_ATTEMPTS):
             resource = self._registry.resource.group_resource
             with map_storage_errors(resource, name):
-                found = await self._registry.newest(namespace, name)
-            if found is None:
+                stored = await self._registry.newest(namespace, name)
+            if stored is None:
                 raise NotFound.of(resource, name)
-            stored = found
             spent = stored.parse()
             check_disruption_allowed(spent)
             if dry_run:
                 return
-            _count(spent, pod_name)
+            status = spent["status"]
+            status["disruptionsAllowed"] -= 1
+            if status["disruptionsAllowed"] == 0:
+                _disallow(status)
+            # The controller does not count disrupted pods as available.
+            status.setdefault("disruptedPods", {})[pod_name] = now()
             try:
                 await self._registry.replace(stored, spent)
             except RevisionConflict:
@@ -93,7 +99,7 @@ def _refusal(name: str, status: Json) -> str:
     reason, message = condition.get("reason") or "", condition.get("message") or ""
     explained = condition.get("status") == "False" and bool(message)
     start = f"The disruption budget {name}"
-    # The counts of a failed sync are not to be trusted.
+    # The counts of a failed sync are unreliable.
     if explained and reason == "SyncFailed":
         return f"{start} does not allow evicting pods currently because it failed sync: {message}"
     if current <= desired:
@@ -107,15 +113,6 @@ def _too_many_requests(message: str, *, retry_after: int = 0) -> TooManyRequests
     error = TooManyRequests.of(_REFUSED, retry_after)
     error.details = (error.details or {}) | {"causes": [{"reason": "DisruptionBudget", "message": message}]}
     return error
-
-
-def _count(budget: Json, pod_name: str) -> None:
-    """The controller learns of pods that are about to go, so as not to count them as available."""
-    status = budget["status"]
-    status["disruptionsAllowed"] -= 1
-    if status["disruptionsAllowed"] == 0:
-        _disallow(status)
-    status.setdefault("disruptedPods", {})[pod_name] = now()
 
 
 def _disallow(status: Json) -> None:

@@ -1,4 +1,4 @@
-"""Whether two specs mean the same, however their amounts are written."""
+"""Semantic equality of specs: quantities compare by value."""
 
 from __future__ import annotations
 

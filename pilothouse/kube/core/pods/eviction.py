@@ -1,4 +1,4 @@
-"""Evictions: deletes that ask first whether the pod's disruption budget allows it."""
+"""Evictions: deletes with the consent of the pod's disruption budget."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ATTEMPTS = 20
 
 
 class EvictionDecoder(TypedDecoder):
-    """Takes evictions in their beta version as well, which says the same."""
+    """Decodes evictions of v1 and of v1beta1, which has the same fields."""
 
     def decode(self, serializer: Serializer, data: bytes, *, strict: bool) -> DecodedObject:
         decoded = super().decode(serializer, data, strict=strict)
@@ -47,10 +47,10 @@ class EvictionDecoder(TypedDecoder):
 
 class DisruptionBudgets(Protocol):
     async def of(self, pod: Json) -> list[Json]:
-        """The budgets that guard a pod."""
+        """Return the budgets that select the pod."""
 
     async def spend(self, budget: Json, pod_name: str, *, dry_run: bool) -> None:
-        """Counts one disruption, or raises where none is allowed."""
+        """Count one disruption. Raises if no disruption is allowed."""
 
 
 class EvictionStorage:
@@ -65,7 +65,18 @@ class EvictionStorage:
     ) -> Result:
         if name != name_of(obj):
             raise BadRequest("name in URL does not match name in Eviction object")
-        wanted = _delete_options(obj, name, options)
+        raw = dict(obj.get("deleteOptions") or {})
+        if raw.get(_IGNORE_READ_ERRORS):
+            reason = "can not be set for pod eviction, try after removing the option"
+            error = invalid(root("deleteOptions", _IGNORE_READ_ERRORS), True, reason)
+            raise Invalid.of(EVICTION.group_kind, name, [error])
+        dry_run = ["All"] if options.dry_run else []
+        if dry_run and raw.get("dryRun") and raw["dryRun"] != dry_run:
+            values = f"{go_value(dry_run)} and {go_value(raw['dryRun'])}"
+            raise StatusError(f"Non-matching dry-run options in request and content: {values}")
+        if dry_run:
+            raw["dryRun"] = dry_run
+        wanted = DeleteOptions.of(raw)
         await validate(obj)
         pod = await self._evict_unguarded(ctx, name, wanted)
         if pod is None:
@@ -81,11 +92,17 @@ class EvictionStorage:
             await self._budgets.spend(budget, name_of(pod), dry_run=wanted.dry_run)
             await self._delete(ctx, name_of(pod), wanted)
         else:
-            await self._evict_unhealthy(ctx, pod, budget, wanted)
+            # An unhealthy pod does not count in the budget; delete the pod unless its status changes.
+            try:
+                await self._delete(ctx, name_of(pod), _unless_changed(wanted, pod))
+            except Conflict:
+                if wanted.preconditions.resource_version is not None:
+                    raise
+                raise still_being_processed(name_of(budget)) from None
         return created()
 
     async def _evict_unguarded(self, ctx: RequestContext, name: str, options: DeleteOptions) -> Json | None:
-        """Deletes a pod that no budget counts, because it does not run. The pod itself, when it does."""
+        """Delete a pod that is not running, regardless of budgets. Return a running pod unchanged."""
         for attempt in range(_ATTEMPTS):
             pod = (await self._pods.get(ctx, name, GetOptions())).parse()
             phase = (pod.get("status") or {}).get("phase")
@@ -101,54 +118,26 @@ class EvictionStorage:
             return None
         raise AssertionError("the last attempt returns or raises")
 
-    async def _evict_unhealthy(self, ctx: RequestContext, pod: Json, budget: Json, options: DeleteOptions) -> None:
-        """An unhealthy pod counts for nothing, so that it may go as long as it stays unhealthy."""
-        try:
-            await self._delete(ctx, name_of(pod), _unless_changed(options, pod))
-        except Conflict:
-            if options.preconditions.resource_version is not None:
-                raise
-            raise still_being_processed(name_of(budget)) from None
-
     async def _delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> None:
         if not options.dry_run:
-            version = await self._announce(ctx, name, options)
+
+            async def announced(stored: Json | None) -> Json:
+                assert stored is not None, "only pods that exist are updated"
+                conditions = options.preconditions
+                check_preconditions(
+                    stored, Preconditions(conditions.uid or None, conditions.resource_version or None), _POD
+                )
+                message = "Eviction API: evicting"
+                set_pod_condition(stored, "DisruptionTarget", "True", reason="EvictionByEvictionAPI", message=message)
+                return stored
+
+            updated = await self._pods.update(ctx, name, unchecked_update(announced, WriteOptions()))
+            version = resource_version_of(object_of(updated.result))
             if options.preconditions.resource_version is not None:
-                # The pod has changed, but by our own hand.
+                # The new version is the result of our own status write.
                 options = replace(options, preconditions=replace(options.preconditions, resource_version=version))
-        # Admission has spoken on the eviction itself.
+        # Admission has already run for the eviction.
         await self._pods.delete(ctx, name, options=options, validate=unchecked)
-
-    async def _announce(self, ctx: RequestContext, name: str, options: DeleteOptions) -> str:
-        """Tells in the pod's status why it will go. The version that the pod then has."""
-
-        async def announced(stored: Json | None) -> Json:
-            assert stored is not None, "only pods that exist are updated"
-            conditions = options.preconditions
-            check_preconditions(
-                stored, Preconditions(conditions.uid or None, conditions.resource_version or None), _POD
-            )
-            message = "Eviction API: evicting"
-            set_pod_condition(stored, "DisruptionTarget", "True", reason="EvictionByEvictionAPI", message=message)
-            return stored
-
-        updated = await self._pods.update(ctx, name, unchecked_update(announced, WriteOptions()))
-        return resource_version_of(object_of(updated.result))
-
-
-def _delete_options(eviction: Json, name: str, options: WriteOptions) -> DeleteOptions:
-    raw = dict(eviction.get("deleteOptions") or {})
-    if raw.get(_IGNORE_READ_ERRORS):
-        path, why = root("deleteOptions", _IGNORE_READ_ERRORS), "can not be set for pod eviction, "
-        error = invalid(path, True, why + "try after removing the option")
-        raise Invalid.of(EVICTION.group_kind, name, [error])
-    asked = ["All"] if options.dry_run else []
-    if asked and raw.get("dryRun") and raw["dryRun"] != asked:
-        found = f"{go_value(asked)} and {go_value(raw['dryRun'])}"
-        raise StatusError(f"Non-matching dry-run options in request and content: {found}")
-    if asked:
-        raw["dryRun"] = asked
-    return DeleteOptions.of(raw)
 
 
 def _may_still_start(pod: Json) -> bool:

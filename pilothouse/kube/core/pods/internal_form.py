@@ -1,4 +1,4 @@
-"""Parts of a pod as upstream's server prints them in messages, and how it prints the difference of two."""
+"""Parts of a pod in the form of upstream's messages, and diffs of these forms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PRINTED_ELSEWHERE = {
     _CLAIM_TEMPLATE: frozenset({"metadata"}),
     "PodSpec": frozenset({*_HELD_BY_SECURITY_CONTEXT, "serviceAccount"}),
 }
-"""Fields that the type in memory does not have under its own name."""
+"""Fields that the internal type lacks or stores under another name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class _Field:
 
 
 def internal_form(kind: str, value: Json | None) -> Json | None:
-    """The value as the internal type of that name: every field is there, in the type's order."""
+    """Return the value as the internal type `kind`: all fields, in the order of the type."""
     if value is None:
         return None
-    # A claim template's metadata is printed as part of the template itself.
+    # The metadata of a claim template is embedded in the template.
     meta: Json = value.get("metadata") or {} if kind == _CLAIM_TEMPLATE else {}
     return meta | {field.name: field.read(value.get(field.json_name)) for field in _fields(kind)}
 
@@ -49,7 +49,7 @@ def internal_pod_spec(spec: Json) -> Json:
 
 
 def difference(old: Any, new: Any) -> str:
-    """A unified diff of two values as indented JSON."""
+    """Return a unified diff of two values as indented JSON."""
     lines = difflib.unified_diff(_lines(old), _lines(new), n=_CONTEXT_LINES)
     return "".join(list(lines)[2:])
 
@@ -68,7 +68,7 @@ def _fields(kind: str) -> tuple[_Field, ...]:
 
 
 def _further_fields(kind: str, listed: set[str]) -> Iterator[_Field]:
-    """Those that the type has only here, because the overlay of the built-in types adds them. They print as in JSON."""
+    """Yield fields of the built-in types' overlay that `internal_types` does not list. The fields print as in JSON."""
     struct = types.definition(f"io.k8s.api.core.v1.{kind}")
     assert struct is not None, kind
     for name in struct.fields:

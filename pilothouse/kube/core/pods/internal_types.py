@@ -1,11 +1,13 @@
-"""How upstream's server holds the parts of pods and volumes in memory: the fields of each type, in order.
+"""Upstream's internal types of pods and volumes: the fields of each type, in order.
 
-Some messages print those types, so that what people see depends on them.
-    Name:kind         the field's name in the type; in JSON the same with a small first letter
-    Name=json:kind    where the name in JSON differs
-    +Type             the fields of another type, as if they stood here
-kinds: s text, i number, b truth, q quantity, l label selector, a type's name (with * for a pointer, [] for a list),
-and nothing for what prints just as it is in JSON.
+Some error messages print internal types.
+
+    Name:kind         name of the field in the type; the JSON name has a lowercase first letter
+    Name=json:kind    a different JSON name
+    +Type             embeds the fields of another type
+
+kinds: s string, i integer, b boolean, q quantity, l label selector, the name of a type (* pointer, [] list), empty for
+values that print as in JSON.
 """
 
 from __future__ import annotations

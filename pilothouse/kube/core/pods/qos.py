@@ -1,8 +1,8 @@
-"""The quality of service that a pod gets, from what its containers ask for.
+"""Quality of service of a pod, derived from the resources of the containers.
 
-BestEffort  nobody asks for cpu or memory
-Guaranteed  everybody limits both, and asks for just that
-Burstable   anything else
+BestEffort  no cpu or memory requests or limits
+Guaranteed  every container limits both, and requests equal limits
+Burstable   everything else
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _COMPUTE = ("cpu", "memory")
 
 
 def qos_class(pod: Json) -> str:
-    """The class that the pod was given when it was created, or would be given now."""
+    """Return the class in the pod's status, or compute the class from the spec."""
     return (pod.get("status") or {}).get("qosClass") or compute_qos_class(pod.get("spec") or {})
 
 
 def compute_qos_class(spec: Json) -> str:
-    # Resources of the pod as a whole take the place of its containers'.
+    # Pod-level resources replace the resources of the containers.
     if spec.get("resources") is not None:
         parts = [spec] if spec["resources"].get("limits") else []
         sources: Iterable[Json] = [spec]

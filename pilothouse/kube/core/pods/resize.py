@@ -1,4 +1,4 @@
-"""Resizing a pod in place: cpu and memory of its containers may change, as long as its quality of service does not."""
+"""In-place resize: cpu and memory of containers may change, the quality of service may not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LISTS = ("containers", "initContainers")
 
 
 def not_resizable(old: Json) -> FieldError | None:
-    """Return why the pod cannot be resized, whatever is asked for; None if it can."""
+    """Return an error for a pod that never can be resized, otherwise None."""
     if is_static(old):
         return forbidden(NO_FIELD, "static pods cannot be resized")
     if (old["spec"].get("os") or {}).get("name") == "windows":
@@ -33,8 +33,10 @@ def not_resizable(old: Json) -> FieldError | None:
 
 
 def keep_all_but_resources(pod: Json, old: Json) -> bool:
-    """Takes over from the stored pod what a resize does not concern. False where containers come or go, which is
-    refused later."""
+    """Copy everything except resources from the stored pod.
+
+    Return False if containers were added or removed; validation rejects such a pod.
+    """
     spec, stored = pod["spec"], old["spec"]
     if any(len(spec.get(kind) or ()) != len(stored.get(kind) or ()) for kind in _LISTS):
         return False
@@ -57,7 +59,7 @@ def _with_resources(containers: Sequence[Json], stored: list[Json]) -> Sequence[
 
 
 def validate_resize(pod: Json, old: Json) -> Errors:
-    """Validate all of a resize but the metadata, for pods that can be resized at all."""
+    """Validate a resize, except the metadata and `not_resizable`."""
     spec, stored, masked = pod["spec"], old["spec"], deepcopy(pod["spec"])
     errors = [*validate_pod(pod, options_for_pod(old)), *_validate_pod_can_resize(pod, old)]
     if _has_resources(spec) or _has_resources(stored):
@@ -84,7 +86,7 @@ def _validate_pod_can_resize(pod: Json, old: Json) -> Errors:
         yield invalid(_SPEC, shown, "Pod QOS Class may not change as a result of resizing")
     statuses = (old.get("status") or {}).get("containerStatuses") or ()
     running = next((each for each in statuses if (each.get("state") or {}).get("running") is not None), None)
-    # A kubelet that can resize says what it has given to running containers.
+    # A kubelet with resize support reports the resources of running containers.
     if running is not None and running.get("resources") is None:
         yield forbidden(_SPEC, "Pod running on node without support for resize")
 
@@ -138,7 +140,7 @@ def _removes(resources: Json, stored: Json, kind: str) -> bool:
 
 
 def _validate_only_compute(masked: Json, stored: Json) -> Errors:
-    """Masks what may change in each container, so that `masked` ends up as the stored spec if nothing else did."""
+    """Reset mutable resources to the stored values. Any remaining difference is an error."""
     for container, before in zip(masked.get("containers") or (), stored.get("containers") or (), strict=True):
         _mask_container(container, before)
         if not same_spec(container, before):
@@ -165,13 +167,13 @@ def _can_resize(init_container: Json) -> bool:
 
 
 def _mask_container(container: Json, stored: Json) -> None:
-    """As for the pod. Claims fall away with it, so that containers with claims are never resized: upstream's rule."""
+    """Reset the resources of a container. Claims are dropped: upstream never resizes containers with claims."""
     _mask(container, stored)
     (container.get("resources") or {}).pop("claims", None)
 
 
 def _mask(part: Json, stored: Json) -> None:
-    """Puts the stored amounts of cpu and memory in place of the new ones."""
+    """Replace new cpu and memory amounts by the stored amounts."""
     resources = part.get("resources")
     if resources is None:
         return

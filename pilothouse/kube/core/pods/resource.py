@@ -1,4 +1,4 @@
-"""Pods as a resource: names, selectable fields and columns."""
+"""The pods resource: names, selectable fields and columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MESSAGES = {"Succeeded": "The pod has completed successfully.", "Failed": "The 
 
 @dataclass(slots=True)
 class Summary:
-    """A pod in a few words. `restarted` is when a container last ended before it was started again."""
+    """Columns of a pod. `restarted` is the end of the latest terminated container run."""
 
     reason: str
     containers: int
@@ -65,7 +65,7 @@ def _first_reason(pod: Json, status: Json) -> str:
 
 
 def _look_at_init_containers(spec: Json, status: Json, sidecars: set[str], summary: Summary, running: Summary) -> bool:
-    """Whether the pod is still starting. `running` counts the restarts of sidecars only."""
+    """Report whether the pod is still initializing. `running` counts restarts of sidecars only."""
     total = len(spec.get("initContainers") or ())
     for position, container in enumerate(status.get("initContainerStatuses") or ()):
         summary.count_restarts(container)
@@ -203,7 +203,7 @@ _known_field = field_conversion(PODS)
 
 
 def convert_field(requirement: Requirement) -> Requirement | None:
-    """Refuses labels that pods do not have. Old clients call the node a host."""
+    """Reject unknown fields. `spec.host` is the former name of spec.nodeName."""
     if requirement.field == "spec.host":
         requirement = replace(requirement, field="spec.nodeName")
     return _known_field(requirement)

@@ -1,4 +1,4 @@
-"""Validation of a write of a pod's status."""
+"""Validation of updates of a pod's status, including the statuses of resource claims."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NEGATIVE_GENERATION = "must be a non-negative integer"
 
 
 def validate_status_update(pod: Json, old: Json) -> Errors:
-    """Validate all but the metadata."""
+    """Validate everything except the metadata."""
     status, stored = pod["status"], old.get("status") or {}
     yield from validate_annotation_updates(pod, old, options_for_pod(old))
     yield from _validate_conditions(status.get("conditions") or (), _STATUS.child("conditions"))

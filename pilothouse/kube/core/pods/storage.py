@@ -1,4 +1,4 @@
-"""The storages of pods: what stands behind the resource, its subresources and the collection of bindings."""
+"""The storages of pods, subresources and bindings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from pilothouse.machinery.names import GroupVersionKind
 
 @dataclass(frozen=True, slots=True)
 class PodConnections:
-    """Who may use the subresources that lead out of this server, and how kubelets are reached."""
+    """Authorizer and kubelet configuration for the connecting subresources."""
 
     authorizer: Authorizer
     kubelet: KubeletConfig

@@ -1,4 +1,7 @@
-"""The rules of pods, and of the subresources that show a pod as a whole."""
+"""Strategies of pods and of the subresources with a whole pod.
+
+matchLabelKeys: the values of a new pod's labels are merged into the selectors of affinity and topology spread.
+"""
 
 from __future__ import annotations
 
@@ -63,11 +66,11 @@ class PodStrategy(KubeStrategy):
         yield from pod_warnings(obj)
 
     def canonicalize(self, obj: Json) -> None:
-        # Not before the warnings, which tell what is filled in here from what was written by the client.
+        # After the warnings: warnings distinguish the client's fields from defaults.
         fill_in_apparmor_fields(obj)
 
     def grace_period(self, obj: Json, requested: int | None) -> int | None:
-        """Return 0 for a pod that runs nowhere, or no longer: there is nothing to wait for."""
+        """Return 0 for a pod that is unscheduled or has ended."""
         spec = obj.get("spec") or {}
         if not spec.get("nodeName") or has_ended(obj):
             return 0
@@ -85,7 +88,16 @@ class PodStatusStrategy(PodStrategy):
         carry_over(metadata(obj), metadata(old), "ownerReferences")
         if not status.get("qosClass") and stored.get("qosClass"):
             status["qosClass"] = stored["qosClass"]
-        _keep_observed_generations(status, stored)
+        if not status.get("observedGeneration") and stored.get("observedGeneration"):
+            status["observedGeneration"] = stored["observedGeneration"]
+        observed: dict[str, list[int]] = {}
+        for condition in stored.get("conditions") or ():
+            observed.setdefault(condition.get("type") or "", []).append(condition.get("observedGeneration") or 0)
+        for condition in status.get("conditions") or ():
+            before = observed.get(condition.get("type") or "")
+            generation = before.pop(0) if before else 0
+            if not condition.get("observedGeneration") and generation:
+                condition["observedGeneration"] = generation
         drop_disabled_status_fields(status, stored)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
@@ -142,20 +154,6 @@ def _count_generation(obj: Json, old: Json) -> None:
         begin_generation(obj, old)
 
 
-def _keep_observed_generations(status: Json, stored: Json) -> None:
-    """Clients that do not know the field do not clear it."""
-    if not status.get("observedGeneration") and stored.get("observedGeneration"):
-        status["observedGeneration"] = stored["observedGeneration"]
-    observed: dict[str, list[int]] = {}
-    for condition in stored.get("conditions") or ():
-        observed.setdefault(condition.get("type") or "", []).append(condition.get("observedGeneration") or 0)
-    for condition in status.get("conditions") or ():
-        before = observed.get(condition.get("type") or "")
-        generation = before.pop(0) if before else 0
-        if not condition.get("observedGeneration") and generation:
-            condition["observedGeneration"] = generation
-
-
 def select_own_label_values(pod: Json) -> None:
     labels, spec = labels_of(pod), pod.get("spec") or {}
     for term in _affinity_terms(spec.get("affinity") or {}):
@@ -176,7 +174,7 @@ def _affinity_terms(affinity: Json) -> Iterator[Json]:
 
 def _add(term: Json, keys: Iterable[str] | None, operator: str, labels: Mapping[str, str]) -> None:
     selector = term.get("labelSelector")
-    # Without a selector nothing is selected, whatever the keys.
+    # Without a selector, match label keys select nothing.
     if selector is None:
         return
     for key in keys or ():

@@ -1,4 +1,7 @@
-"""Validation of an update of a pod: images, deadlines, added tolerations and lifted gates may change, nothing else."""
+"""Validation of pod updates: images, deadlines, added tolerations and scheduling gates are mutable, the rest is not.
+
+The placement of a gated pod may be narrowed. Ephemeral containers may be added, but never changed or removed.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ _UPDATABLE = ",".join(
 
 
 def validate_pod_update(pod: Json, old: Json) -> Errors:
-    """Validate all of an update but its metadata."""
+    """Validate an update, except the metadata."""
     options, spec, stored = options_for_pod(old), pod["spec"], old["spec"]
     yield from validate_pod(pod, options)
     yield from validate_annotation_updates(pod, old, options)
@@ -56,7 +59,7 @@ def validate_pod_update(pod: Json, old: Json) -> Errors:
     stop = _deadline_error(spec, stored)
     if stop is not None:
         yield stop
-        # Taking the deadline away is told along with everything else; a wrong one is told at once.
+        # An invalid deadline is the only reported error; a removed deadline is reported with the other changes.
         if spec.get("activeDeadlineSeconds") is not None:
             return
     yield from _validate_added_tolerations(spec, stored, options)
@@ -87,7 +90,7 @@ def _validate_images(containers: Sequence[Json], stored: Sequence[Json], path: P
 
 
 def _deadline_error(spec: Json, stored: Json) -> FieldError | None:
-    """A deadline may be set, and then only come closer."""
+    """Return an error unless the deadline is unchanged, new or earlier."""
     new, old = spec.get("activeDeadlineSeconds"), stored.get("activeDeadlineSeconds")
     if new is None:
         why = "must not update from a positive integer to nil value"
@@ -122,7 +125,7 @@ def _validate_lifted_gates(gates: Iterable[Json], stored: Iterable[Json]) -> Err
 
 
 def _with_stored(spec: Json, stored: Json) -> Json:
-    """The new spec with everything as it is stored that was allowed to change."""
+    """Return the new spec with all mutable fields reset to the stored values."""
     for kind in ("containers", "initContainers"):
         for container, before in zip(spec.get(kind) or (), stored.get(kind) or (), strict=True):
             carry_over(container, before, "image")
@@ -134,7 +137,7 @@ def _with_stored(spec: Json, stored: Json) -> Json:
 
 
 def validate_gated_changes(spec: Json, stored: Json, path: Path) -> Errors:
-    """Node selectors may be added, and requirements to the terms of a required node affinity."""
+    """Accept added node selectors, and added requirements in the terms of a required node affinity."""
     selector, before = spec.get("nodeSelector") or {}, stored.get("nodeSelector") or {}
     if any(selector.get(key) != value for key, value in before.items()):
         why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
@@ -146,7 +149,7 @@ def validate_gated_changes(spec: Json, stored: Json, path: Path) -> Errors:
 
 
 def munge_gated(spec: Json, stored: Json) -> None:
-    """Puts back what was allowed to change, so that the rest can be compared."""
+    """Reset the fields that are mutable in a gated pod, for comparison of the other fields."""
     carry_over(spec, stored, "nodeSelector")
     before = _node_affinity(stored)
     if semantically_equal(_node_affinity(spec), before):
@@ -184,7 +187,7 @@ def _validate_terms(terms: Sequence[Json] | None, stored: Sequence[Json] | None,
 def _only_adds(term: Json, stored: Json) -> bool:
     before = {name: stored.get(name) or [] for name in ("matchExpressions", "matchFields")}
     after = {name: term.get(name) or [] for name in before}
-    # A term without requirements matches nothing, and one with some would match more.
+    # A term without requirements matches nothing; added requirements would widen the term.
     if not any(before.values()):
         return not any(after.values())
     return all(semantically_equal(after[name][: len(kept)], kept) for name, kept in before.items())
@@ -198,7 +201,7 @@ def is_static(pod: Json) -> bool:
 
 
 def validate_ephemeral_containers_update(pod: Json, old: Json) -> Errors:
-    """Validate all but the metadata. A static pod is refused for that alone: see `static_pod_error`."""
+    """Validate everything except the metadata and `static_pod_error`."""
     options = options_for_pod(old)
     yield from validate_pod(pod, options)
     yield from validate_annotation_updates(pod, old, options)

@@ -1,1 +1,1 @@
-"""Services: their rules, and the addresses and ports that they take from the cluster's pools."""
+"""Services: rules, and allocation of cluster IPs and node ports."""

@@ -1,4 +1,8 @@
-"""Fields of a service that go together: those that a client left out are inferred from those that it filled in."""
+"""Fields of a service that are derived from other fields, from the stored service, or dropped on a change of type.
+
+On a change of type, fields without meaning for the new type are dropped. Fields that the client changed too are kept;
+validation reports them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ from pilothouse.machinery.objects import Json
 
 
 def normalize_cluster_ips(service: Json, old: Json | None) -> None:
-    """Clients that only know clusterIP get clusterIPs filled in, changed or cleared along with it."""
+    """Keep clusterIPs in sync with clusterIP, for clients that only know clusterIP."""
     spec = service["spec"]
     single, plural = cluster_ip_of(service), cluster_ips_of(service)
     if old is None:
@@ -45,7 +49,7 @@ def normalize_cluster_ips(service: Json, old: Json | None) -> None:
 
 
 def patch_allocated_values(service: Json, old: Json) -> None:
-    """Fills in what was allocated before, so that the same file can be sent again and again."""
+    """Copy allocated values from the stored service, so that repeated updates with the same manifest succeed."""
     if needs_cluster_ip(old) and needs_cluster_ip(service):
         set_or_drop(service["spec"], "clusterIP", cluster_ip_of(service) or cluster_ip_of(old))
         set_or_drop(service["spec"], "clusterIPs", cluster_ips_of(service) or list(cluster_ips_of(old)))
@@ -57,7 +61,7 @@ def patch_allocated_values(service: Json, old: Json) -> None:
 
 
 def _patch_node_ports(service: Json, old: Json) -> None:
-    """By the port's name, for its other properties may have changed."""
+    """Copy node ports by the name of the port, since other properties may have changed."""
     used = set(node_ports_of(old)) & set(node_ports_of(service))
     by_name = {port.get("name") or "": port.get("nodePort") or 0 for port in ports_of(old)}
     for port in ports_of(service):
@@ -67,7 +71,7 @@ def _patch_node_ports(service: Json, old: Json) -> None:
 
 
 def default_on_read(service: Json, primary_family: str) -> None:
-    """Completes a service that was stored before clusterIPs and IP families existed."""
+    """Complete a service from before clusterIPs and IP families."""
     normalize_cluster_ips(service, None)
     spec = service["spec"]
     if type_of(service) == EXTERNAL_NAME:

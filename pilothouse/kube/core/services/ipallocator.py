@@ -1,4 +1,8 @@
-"""Why an address could not be allocated, in the words that end up in the service's field error."""
+"""Cluster IP allocation: creating the IPAddress object allocates the address, deleting the object releases the address.
+
+Guarantees: an address is never allocated twice, even by several servers on one store. The watch cache only serves to
+skip allocated addresses.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ from pilothouse.machinery.validation.addresses import Address, format_ip, parse_
 
 
 class AllocationError(Exception):
-    """An address cannot be had."""
+    """An address cannot be allocated; the message becomes part of the service's field error."""
 
 
 class RangeFull(AllocationError):
@@ -59,7 +63,13 @@ _LEAST_OFFSET, _MOST_OFFSET, _OFFSET_STEP = 16, 256, 16
 
 @dataclass(frozen=True, slots=True)
 class AddressRange:
-    """`first` and `last` are the first and the last address that can be handed out; a range may have none."""
+    """The addresses of a CIDR in two bands. Dynamic allocation prefers the upper band, clients should choose from the
+    lower.
+
+        10.0.0.0/24:  .0 the network | .1 to .16 lower band | .17 to .254 upper band | .255 broadcast
+
+    `first` and `last` are the first and last allocatable address. A range may be empty.
+    """
 
     cidr: str
     family: str
@@ -67,11 +77,11 @@ class AddressRange:
     first: int
     last: int
     lower_band: int
-    """How many addresses the lower band has."""
+    """Number of addresses in the lower band."""
 
     @classmethod
     def of(cls, text: str) -> AddressRange | None:
-        """Return the range of a CIDR; None if the text is no CIDR, or too large a one."""
+        """Return the range of a CIDR, or None for an invalid or too large CIDR."""
         cidr = parse_cidr_sloppy(text)
         if cidr is None:
             return None
@@ -89,7 +99,7 @@ class AddressRange:
 
     @property
     def size(self) -> int:
-        """The number of addresses that can be handed out."""
+        """Number of allocatable addresses."""
         return max(self.last - self.first + 1, 0)
 
     @property
@@ -97,7 +107,7 @@ class AddressRange:
         return str(self._kind(self.network))
 
     def candidates(self, random: Random) -> Iterator[str]:
-        """Every address once: each band from a random start onwards, the upper band first."""
+        """Yield every address once: the upper band first, each band from a random start."""
         boundary = self.first + self.lower_band
         for low, high in ((boundary, self.last), (self.first, boundary - 1)):
             for number in _from_anywhere(low, high, random):
@@ -124,7 +134,7 @@ def _from_anywhere(low: int, high: int, random: Random) -> Iterator[int]:
 
 STATIC = "static"
 DYNAMIC = "dynamic"
-"""Whether the client named the address."""
+"""Scopes of an allocation: a static address is chosen by the client."""
 
 _PREFIX = "kube_apiserver_clusterip_allocator"
 _ALLOCATED = Gauge(
@@ -156,7 +166,7 @@ _DURATION = Histogram(
 
 @contextmanager
 def measured(each: AddressRange, scope: str) -> Iterator[None]:
-    """Count the block as one allocation from the range, as a failed one if it raises."""
+    """Count the block as an allocation from the range, or as an error if AllocationError is raised."""
     try:
         with _DURATION.labels(each.cidr).time():
             yield
@@ -174,7 +184,7 @@ def released(each: AddressRange) -> None:
 
 
 def set_allocated_ips(each: AddressRange, taken: int) -> None:
-    """The truth, whatever others have allocated and released since."""
+    """Set the gauges to the actual number, including allocations of other servers."""
     _ALLOCATED.labels(each.cidr).set(taken)
     _AVAILABLE.labels(each.cidr).set(each.size - taken)
 
@@ -191,7 +201,7 @@ class ServiceIPAllocator:
         self._random = random or SystemRandom()
 
     async def allocate(self, service: Json, address: Address) -> None:
-        """Raises NetworkMismatch, AlreadyAllocated."""
+        """Allocate this address. Raises NetworkMismatch, AlreadyAllocated."""
         for each in await self._ranges(ip_family(str(address))):
             if address in each:
                 with measured(each, STATIC):
@@ -200,7 +210,7 @@ class ServiceIPAllocator:
         raise NetworkMismatch
 
     async def allocate_next(self, service: Json, family: str) -> str:
-        """Raises RangeFull."""
+        """Allocate any free address. Raises RangeFull."""
         for each in await self._ranges(family):
             for candidate in each.candidates(self._random):
                 if await self._addresses.registry.known("", candidate) is not None:
@@ -211,17 +221,17 @@ class ServiceIPAllocator:
         raise RangeFull
 
     async def try_allocate(self, address: Address) -> None:
-        """Dry-run `allocate`, without a look at whether the address is free. Raises AllocatorNotReady, NotInRange."""
+        """Dry-run `allocate`, without a check of whether the address is free. Raises AllocatorNotReady, NotInRange."""
         first = await self._any_range(ip_family(str(address)))
         if address not in first:
             raise NotInRange(format_ip(address), first.cidr)
 
     async def try_allocate_next(self, family: str) -> str:
-        """A dry run of `allocate_next`: an address that nobody will ever get. Raises AllocatorNotReady."""
+        """Dry-run `allocate_next`: return the network address, which is never allocated. Raises AllocatorNotReady."""
         return (await self._any_range(family)).network_address
 
     async def release(self, ip: str) -> None:
-        """Giving back what nobody has is fine. A failure is left to the repair."""
+        """Release the address. Idempotent. Errors are logged; the repair cleans up."""
         try:
             await self._addresses.delete(ip)
             address = parse_ip_sloppy(ip)
@@ -232,7 +242,7 @@ class ServiceIPAllocator:
             _log.error("error releasing ip %s: %s", ip, error)
 
     async def _ranges(self, family: str) -> list[AddressRange]:
-        """The ranges of this family that new addresses may come from."""
+        """Return the ranges of this family that are open for allocation."""
         cidrs = await self._cidrs.list()
         texts = dict.fromkeys(text for cidr in cidrs if _is_ready(cidr) for text in cidr["spec"].get("cidrs") or ())
         ranges = [AddressRange.of(text) for text in texts]
@@ -263,7 +273,8 @@ def new_ip_address(ip: str, service: Json) -> Json:
 
 
 def _is_ready(cidr: Json) -> bool:
-    """One that nobody has judged yet counts as ready, because there may be nobody who does."""
+    """Report whether the ServiceCIDR is ready. Without a Ready condition, the CIDR is ready: a cluster may lack the
+    controller."""
     if is_deleting(cidr):
         return False
     conditions = (cidr.get("status") or {}).get("conditions") or ()

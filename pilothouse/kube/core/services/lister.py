@@ -1,6 +1,6 @@
-"""Services, and the EndpointSlices of each, as far as the watch caches know: no access to the store.
+"""Services and their EndpointSlices from the watch caches, without access to the store.
 
-Whoever proxies asks for the same Service with every request, so what was asked for is kept while it does not change.
+Results are cached while the objects do not change, because proxies look up the same Service for every request.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 _RETRY = 0.5
 _KEPT, _KEPT_BYTES = 1000, 8 << 20
 _TIMES_ITS_JSON = 6
-"""How much larger a parsed object is."""
+"""Estimated size ratio of a parsed object to its JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class _FoundSlices:
 
 
 class ServiceLister:
-    """Raises ServiceUnresolved where the caches can not answer. Nobody may change what it gives."""
+    """Raises ServiceUnresolved if the watch caches are not ready. Callers must not modify results."""
 
-    _found: BoundedCache[tuple[str, str], _FoundService]  # by namespace and name
+    _found: BoundedCache[tuple[str, str], _FoundService]  # (namespace, name) -> service
     _found_slices: BoundedCache[tuple[str, str], _FoundSlices]
 
     def __init__(self, registries: Registries) -> None:
@@ -60,7 +60,7 @@ class ServiceLister:
         try:
             found = await self._services.known(namespace, name)
         except BadRequest:
-            return None  # nothing can have such a name
+            return None  # invalid names cannot exist
         except StorageError as error:
             raise ServiceUnresolved(str(error)) from error
         return None if found is None else self._parsed(namespace, name, found)
@@ -89,8 +89,10 @@ class ServiceLister:
         return found
 
     async def follow(self, changed: Callable[[str, str], None], anything: Callable[[], None]) -> None:
-        """Call back, for ever, with each Service (namespace, name) that has changed, or whose EndpointSlices have.
-        `anything` is told when changes may have been missed."""
+        """Call `changed(namespace, name)` for each change of a Service or of its EndpointSlices, until cancelled.
+
+        Call `anything` if changes may have been missed.
+        """
         owners = _SliceOwners(changed)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(_follow(self._services, lambda event: changed(*_service_of(event)), anything))
@@ -98,9 +100,9 @@ class ServiceLister:
 
 
 class _SliceOwners:
-    """Knows which Service each EndpointSlice belonged to: one that changes hands concerns both."""
+    """Tracks the Service of each EndpointSlice: a slice with a new owner concerns both Services."""
 
-    _owners: dict[str, tuple[str, str]]  # by the key of the slice
+    _owners: dict[str, tuple[str, str]]  # key of the slice -> (namespace, name)
 
     def __init__(self, changed: Callable[[str, str], None]) -> None:
         self._changed = changed

@@ -1,7 +1,7 @@
-"""Find one of the pods behind a service that is given by its name, with a port or without.
+"""services/proxy: HTTP to one of the pods behind a service.
 
-Only addresses that really are pods of the same namespace are taken, so that nobody reaches what only this server
-can reach by writing Endpoints.
+Only addresses of pods in the same namespace are eligible. Otherwise authors of Endpoints could reach any address that
+this server can reach.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Location:
     host: str
     port: int
     pod: Json
-    """The pod that is there."""
+    """The pod with this address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class ServiceLocations:
     pods: RegistryStore
 
     async def locate(self, ctx: RequestContext, identity: str) -> Location:
-        """Raises BadRequest, NotFound, ServiceUnavailable."""
+        """Return a random ready endpoint. Raises BadRequest, NotFound, ServiceUnavailable."""
         asked = split_scheme_name_port(identity)
         if asked is None:
             raise BadRequest(f"invalid service request {quote(identity)}")
@@ -60,7 +60,7 @@ class ServiceLocations:
         raise ServiceUnavailable(no_endpoints(identity))
 
     async def _port_name(self, ctx: RequestContext, asked: SchemeNamePort) -> str:
-        """Endpoints know ports by name, so that a number is looked up in the service."""
+        """Return the name of the port: Endpoints identify ports by name, so numbers are looked up in the service."""
         if not (asked.port.isascii() and asked.port.isdigit()):
             return asked.port
         service = await _get(self.services, ctx, asked.name)
@@ -72,7 +72,7 @@ class ServiceLocations:
         raise ServiceUnavailable(why)
 
     async def _pod(self, ctx: RequestContext, address: Json) -> Json | None:
-        """Return the pod that has the address, if it is one of the namespace."""
+        """Return the pod with the address, or None for an address outside the namespace."""
         target = address.get("targetRef") or {}
         if target.get("namespace") != ctx.namespace or not target.get("name"):
             return None
@@ -91,7 +91,7 @@ class _Candidate:
 
 
 def _candidates(subsets: list[Json], port_name: str) -> Iterator[_Candidate]:
-    """Every ready address with this port, beginning anywhere."""
+    """Yield every ready address with this port, from a random start."""
     for subset in _from_anywhere(subsets):
         for port in subset.get("ports") or ():
             if (port.get("name") or "") == port_name:
@@ -131,5 +131,5 @@ class ServiceProxy:
 
 @cache
 def _unverified() -> ssl.SSLContext:
-    """Return a TLS context that checks no certificates: nobody vouches for those of pods."""
+    """Return a TLS context without verification: certificates of pods have no known CA."""
     return unverified_context()

@@ -1,4 +1,4 @@
-"""Where the addresses and ports of services come from. Apart from what hands them out: the options need only this."""
+"""Ranges of cluster IPs and node ports. Separate from the allocators for a light import by the options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DEFAULT_NODE_PORTS = range(30000, 32768)
 
 @dataclass(frozen=True, slots=True)
 class ServiceNetwork:
-    """The first range's family is the default one."""
+    """The family of the first range is the cluster's default family."""
 
     cluster_ip_ranges: tuple[str, ...] = (DEFAULT_CLUSTER_IP_RANGE,)
     node_ports: range = DEFAULT_NODE_PORTS

@@ -1,4 +1,7 @@
-"""Why a node port could not be allocated, in the words that end up in the service's field error."""
+"""Sets of node ports: a bitmap, the stored form, and errors of the allocation.
+
+Dynamic allocation prefers the upper part of the range, clients should choose from the lower part.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import orjson
 
 
 class PortAllocationError(Exception):
-    """A port cannot be had."""
+    """A port cannot be allocated; the message becomes part of the service's field error."""
 
 
 class PortRangeFull(PortAllocationError):
@@ -35,7 +38,7 @@ class RangeMismatch(PortAllocationError):
 
 
 class NotInitialized(PortAllocationError):
-    """Before the first repair nobody knows which ports are taken."""
+    """The bitmap does not exist before the first repair."""
 
     def __init__(self) -> None:
         super().__init__("cannot allocate resources of type servicenodeports at this time")
@@ -45,13 +48,13 @@ _LEAST_OFFSET, _MOST_OFFSET, _OFFSET_STEP = 16, 128, 32
 
 
 class PortSet:
-    """A set of ports out of `ports`, which must not be empty."""
+    """A subset of `ports`, a nonempty range."""
 
     __slots__ = ("_bits", "ports")
 
     def __init__(self, ports: range, bits: int = 0) -> None:
         self.ports = ports
-        self._bits = bits  # bit n stands for the n-th port of the range
+        self._bits = bits  # bit n is the n-th port of the range
 
     @property
     def range_text(self) -> str:
@@ -61,7 +64,7 @@ class PortSet:
         return port in self.ports and bool(self._bits >> self.ports.index(port) & 1)
 
     def __iter__(self) -> Iterator[int]:
-        left = self._bits  # few of many are taken, so only those are looked at
+        left = self._bits  # iterate over set bits only: the set is sparse
         while left:
             lowest = left & -left
             yield self.ports[lowest.bit_length() - 1]
@@ -78,7 +81,7 @@ class PortSet:
             self._bits ^= 1 << self.ports.index(port)
 
     def next_free(self, random: Random) -> int | None:
-        """A free port from a random start onwards in the upper part, else in the lower one; None when all are taken."""
+        """Return a free port from a random start, preferably in the upper part, or None if all ports are taken."""
         offset = _offset(len(self.ports))
         for part in (self.ports[offset:], self.ports[:offset]):
             start = random.randrange(len(part)) if part else 0
@@ -88,7 +91,7 @@ class PortSet:
         return None
 
     def encode(self) -> bytes:
-        """A RangeAllocation, as any API server on the same store reads and writes it."""
+        """Encode the set as a RangeAllocation, compatible with kube-apiserver."""
         data = self._bits.to_bytes((self._bits.bit_length() + 7) // 8, "big")
         return orjson.dumps(
             {

@@ -1,4 +1,4 @@
-"""How many node ports are taken, how taking them went, and what the repair found."""
+"""Node port allocation: compare-and-swap of the bitmap in the store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 STATIC = "static"
 DYNAMIC = "dynamic"
-"""Whether the client named the port."""
+"""Scopes of an allocation: a static port is chosen by the client."""
 
 _PREFIX = "kube_apiserver_nodeport_allocator"
 _ALLOCATED = Gauge(
@@ -72,24 +72,24 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class PortSnapshot:
-    """The stored ports, and the revision at which they were read; 0 when there is nothing yet."""
+    """The stored ports and their revision, 0 if nothing is stored."""
 
     taken: PortSet
     revision: Revision
 
 
 class PortAllocator:
-    """Guarantees: a port is never handed out twice, by however many servers on one store."""
+    """Guarantees: a port is never allocated twice, even by several servers on one store."""
 
     def __init__(self, store: Store, ports: range, *, root: str = DEFAULT_ROOT, random: Random | None = None) -> None:
         self.ports = ports
         self._store = ProtobufStore(store)
         self._key = f"{root}/ranges/servicenodeports"
         self._random = random or SystemRandom()
-        self._turn = asyncio.Lock()  # one at a time here, so that only other servers can be in the way
+        self._turn = asyncio.Lock()  # serializes this server's writes, so that only other servers cause conflicts
 
     async def allocate(self, port: int) -> None:
-        """Raises PortNotInRange, PortAlreadyAllocated."""
+        """Allocate this port. Raises PortNotInRange, PortAlreadyAllocated."""
 
         def take(taken: PortSet) -> None:
             if port not in self.ports:
@@ -102,7 +102,7 @@ class PortAllocator:
             await self._change(take)
 
     async def allocate_next(self) -> int:
-        """Raises PortRangeFull."""
+        """Allocate any free port. Raises PortRangeFull."""
 
         def take(taken: PortSet) -> int:
             port = taken.next_free(self._random)
@@ -115,7 +115,7 @@ class PortAllocator:
             return await self._change(take)
 
     async def release(self, *ports: int) -> None:
-        """Giving back what nobody has is fine."""
+        """Release the ports. Idempotent."""
 
         def give_back(taken: PortSet) -> None:
             for port in ports:
@@ -125,14 +125,14 @@ class PortAllocator:
             await self._change(give_back)
 
     async def snapshot(self) -> PortSnapshot:
-        """Return the stored ports, whatever their range; none is taken when nothing is stored."""
+        """Return the stored ports of any range, or an empty set if nothing is stored."""
         entry = await self._store.get(self._key)
         return (
             PortSnapshot(PortSet.decode(entry.value), entry.modified) if entry else PortSnapshot(PortSet(self.ports), 0)
         )
 
     async def replace(self, seen: PortSnapshot, taken: PortSet) -> bool:
-        """Stores these ports; false when they are not any more as they were seen."""
+        """Store these ports. Return False if the stored ports have changed since `seen`."""
         try:
             if seen.revision:
                 await self._store.update(self._key, taken.encode(), expected=seen.revision)
@@ -172,7 +172,10 @@ _log = logging.getLogger(__name__)
 
 
 class PortOperation:
-    """In a dry run nothing is taken: ports that nobody named are made up."""
+    """The node ports of one write: allocated immediately, released by `revert`; `commit` releases the given up ports.
+
+    A dry run allocates nothing, and makes up ports for dynamic allocation.
+    """
 
     def __init__(self, allocator: PortAllocator, *, dry_run: bool) -> None:
         self._allocator = allocator
@@ -195,7 +198,7 @@ class PortOperation:
         return port
 
     async def _next_dummy(self) -> int:
-        """Upstream looks for a free one only below a hundred, which nobody gets to who names ports in range."""
+        """Return a made-up port. Upstream searches for a free port below 100 only, outside of any usual range."""
         if not self._taken:
             return _FIRST_DUMMY
         following = max(0, *self._taken) + 1
@@ -204,7 +207,7 @@ class PortOperation:
         return next(free, following)
 
     def give_up(self, port: int) -> None:
-        """The port is released when the write has succeeded."""
+        """Release the port on commit."""
         self._given_up.append(port)
 
     async def commit(self) -> None:
@@ -219,7 +222,7 @@ class PortOperation:
 
 
 async def release_ports(allocator: PortAllocator, ports: list[int]) -> None:
-    """A failure is left to the repair: the write that it belongs to has already been decided."""
+    """Release the ports. Errors are logged, since the outcome of the write is already decided; the repair cleans up."""
     try:
         await allocator.release(*ports)
     except (PortAllocationError, StorageError) as error:

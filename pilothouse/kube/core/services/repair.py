@@ -1,4 +1,16 @@
-"""Runs the repairs: once before the server is ready, and then every few minutes."""
+"""Repair of cluster IPs and node ports: once before the server is ready, then periodically.
+
+Cluster IPs: each address of a service has an IPAddress with a reference to the service.
+
+    service has the address   IPAddress                     action
+    yes                       refers to the service         none
+    yes                       missing                       create
+    yes                       refers to another object      recreate, unless the owner is another service
+    no                        refers to the service         delete, once no write can be in progress
+
+Node ports: the bitmap is rebuilt from the existing services. A port without service may belong to a write in progress:
+the port is released after several rounds without service.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +54,7 @@ _log = logging.getLogger(__name__)
 
 
 class ServiceRepair:
-    """`ranges_known` returns when the default ServiceCIDR exists: without it every address would seem out of range."""
+    """`ranges_known` returns when the default ServiceCIDR exists. Before, every address would seem out of range."""
 
     def __init__(
         self, ips: ClusterIPRepair, ports: NodePortRepair, *, ranges_known: Callable[[], Awaitable[object]]
@@ -68,7 +80,7 @@ class ServiceRepair:
 
 
 WRITE_PATIENCE = timedelta(seconds=60)
-"""No request lasts longer than this between taking an address and storing its service."""
+"""Upper bound of the time between the allocation of an address and the storage of the service."""
 
 
 class ClusterIPRepair:
@@ -81,7 +93,7 @@ class ClusterIPRepair:
         self._clock = clock
 
     async def run_once(self) -> None:
-        # Addresses first: one that is taken after this list belongs to no service that it could miss.
+        # List addresses before services: the service of each listed address is then listed too.
         addresses = {name_of(address): address for address in await self._addresses.list()}
         ranges = [
             each
@@ -107,7 +119,7 @@ class ClusterIPRepair:
         if parsed is None or not any(parsed in each for each in ranges):
             _log.error("the ClusterIP %s for Service %s is not within any service CIDR; please recreate", ip, where)
             return
-        # Another server may have taken it, and made the service, while they were listed.
+        # Another server may have created both address and service between the two lists.
         address = known.get(ip) or await self._addresses.get(ip)
         if address is None:
             _log.warning("the ClusterIP %s for Service %s is not allocated; repairing", ip, where)
@@ -146,7 +158,7 @@ def _identity(service: Json) -> str:
 
 
 def _parent(address: Json) -> str:
-    """The identity of the service that an address points to; empty when it points to something else."""
+    """Return the identity of the parent service, empty for another kind of parent."""
     parent = address["spec"].get("parentRef") or {}
     if parent.get("group") or parent.get("resource") != "services":
         return ""
@@ -169,7 +181,7 @@ ROUNDS_BEFORE_CLEANUP = 3
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
-    """A problem that a port of a service can have, as the metric and the log name it."""
+    """A problem of a service's port: metric label and log text."""
 
     type: str
     text: str
@@ -184,10 +196,10 @@ class NodePortRepair:
     def __init__(self, services: RegistryStore, ports: PortAllocator) -> None:
         self._services = tracked_access(services)
         self._ports = ports
-        self._leaks: dict[int, int] = {}  # port → rounds for which it is still kept
+        self._leaks: dict[int, int] = {}  # port → rounds until release
 
     async def run_once(self) -> None:
-        """Tried again when a port was allocated in between. Also what makes the bitmap at the very first start."""
+        """Rebuild the bitmap, retrying on conflicts. Creates the bitmap on the first start."""
         try:
             while not await self._run():
                 continue
@@ -227,7 +239,7 @@ class NodePortRepair:
 
 
 def used_ports(service: Json) -> list[int]:
-    """Return a service's node ports. One that two protocols share counts once, one that a protocol has twice, twice."""
+    """Return the node ports of a service. Protocols share a port; a duplicate within one protocol is listed twice."""
     used: list[int] = []
     seen: set[tuple[int, str]] = set()
     for port in ports_of(service):

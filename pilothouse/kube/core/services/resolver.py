@@ -1,4 +1,4 @@
-"""Resolve a Service to an address that takes connections for it: its cluster IP, or one of the endpoints behind it."""
+"""Resolvers of Services to an address: the cluster IP or an endpoint."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
 _ROUTED = (CLUSTER_IP, LOAD_BALANCER, NODE_PORT)
-"""The types of Services that have a cluster IP and endpoints."""
+"""Service types with a cluster IP and endpoints."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterIPResolver:
-    """For clusters in which something routes cluster IPs, such as kube-proxy."""
+    """Returns the cluster IP. Requires routing of cluster IPs, such as kube-proxy."""
 
     lister: ServiceLister
 
@@ -47,7 +47,7 @@ class ClusterIPResolver:
 
 @dataclass(frozen=True, slots=True)
 class EndpointResolver:
-    """Straight to a ready endpoint, any of them; those of the Service's first IP family come first."""
+    """Returns a random ready endpoint, preferably of the Service's first IP family."""
 
     lister: ServiceLister
 
@@ -64,7 +64,7 @@ class EndpointResolver:
 
 @dataclass(frozen=True, slots=True)
 class EndpointFirstResolver:
-    """A ready endpoint where the Service has one, otherwise its cluster IP or what that says is wrong."""
+    """Returns a ready endpoint if the Service has any, otherwise the cluster IP or its error."""
 
     endpoints: EndpointResolver
     cluster_ips: ClusterIPResolver
@@ -79,7 +79,7 @@ class EndpointFirstResolver:
 
 @dataclass(frozen=True, slots=True)
 class LoopbackResolver:
-    """The Service `kubernetes` is this server; all others are for the delegate."""
+    """Returns this server for the Service `kubernetes`, and delegates all other Services."""
 
     delegate: ServiceResolver
     own: Callable[[], ServiceAddress]
@@ -91,7 +91,7 @@ class LoopbackResolver:
 
 
 def service_resolver(lister: ServiceLister, *, endpoints: bool | None) -> ServiceResolver:
-    """By endpoints, by cluster IPs, or, where that was left open, by endpoints as far as there are any."""
+    """Return the resolver: by endpoints, by cluster IPs, or for None by endpoints with a fallback to cluster IPs."""
     by_endpoint, by_cluster_ip = EndpointResolver(lister), ClusterIPResolver(lister)
     if endpoints is None:
         return EndpointFirstResolver(by_endpoint, by_cluster_ip)
@@ -134,5 +134,5 @@ def _ready(slices: Sequence[Json], port_name: str) -> Iterator[ServiceAddress]:
 
 
 def is_ready(endpoint: Json) -> bool:
-    """An endpoint of which nobody knows is taken for ready."""
+    """Report whether the endpoint is ready. An unknown condition counts as ready."""
     return (endpoint.get("conditions") or {}).get("ready") is not False

@@ -1,4 +1,4 @@
-"""Services as a resource: names, selectable fields and columns."""
+"""Services: strategies, defaults, selectable fields and columns."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from pilothouse.machinery.selectors.labels import format_labels
 from pilothouse.machinery.validation.names import name_is_dns1035_label, name_is_dns_label
 
 AFFINITY_SECONDS = 10800
-"""How long a client sticks to its endpoint by default: three hours."""
+"""Default timeout of session affinity: three hours."""
 
 
 class ServiceStrategy(KubeStrategy):
@@ -84,7 +84,7 @@ class ServiceStrategy(KubeStrategy):
         return service_warnings(obj)
 
     def canonicalize(self, obj: Json) -> None:
-        """An ExternalName service has no traffic policy; one that a change of type left behind is not shown."""
+        """Drop the traffic policy of an ExternalName service, a leftover of a change of type."""
         if type_of(obj) == EXTERNAL_NAME:
             obj["spec"].pop("internalTrafficPolicy", None)
 

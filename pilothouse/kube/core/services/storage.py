@@ -1,4 +1,4 @@
-"""The storage of services: their registry with everything that hangs on it."""
+"""The storages of services, with allocators, hooks and repair."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ServiceStorage:
     endpoints: RegistryStore
     post_start_hooks: dict[str, PostStartHook]
     ranges_known: Callable[[], Awaitable[object]]
-    """Returns when the default ServiceCIDR exists, and so addresses can be given out."""
+    """Returns when the default ServiceCIDR exists and addresses can be allocated."""
 
     @classmethod
     def open(

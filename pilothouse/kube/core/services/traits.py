@@ -1,4 +1,4 @@
-"""The traits that follow from a service's type and fields, one function each."""
+"""Predicates and accessors of services."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXTERNAL_NAME = "ExternalName"
 TYPES = (CLUSTER_IP, EXTERNAL_NAME, LOAD_BALANCER, NODE_PORT)
 
 NO_ADDRESS = "None"
-"""The cluster IP of a headless service."""
+"""clusterIP of a headless service."""
 
 SINGLE_STACK = "SingleStack"
 PREFER_DUAL_STACK = "PreferDualStack"
@@ -53,7 +53,7 @@ def health_check_port_of(service: Json) -> int:
 
 
 def set_or_drop(spec: Json, field: str, value: Any) -> None:
-    """A field with nothing in it is not stored."""
+    """Set the field, or drop an empty field."""
     if value:
         spec[field] = value
     else:
@@ -65,12 +65,12 @@ def needs_cluster_ip(service: Json) -> bool:
 
 
 def has_node_ports(service: Json) -> bool:
-    """Whether node ports make sense for its type."""
+    """Report whether the type of the service has node ports."""
     return type_of(service) in (NODE_PORT, LOAD_BALANCER)
 
 
 def gets_node_ports(service: Json) -> bool:
-    """Whether ports that it does not name are allocated for it."""
+    """Report whether the service gets node ports by dynamic allocation."""
     if type_of(service) == LOAD_BALANCER:
         return service["spec"].get("allocateLoadBalancerNodePorts") is not False
     return type_of(service) == NODE_PORT
@@ -85,7 +85,7 @@ def is_headless(service: Json) -> bool:
 
 
 def is_selectorless_headless(service: Json) -> bool:
-    """Return whether the service's endpoints are unknown: they may then be of either family on any cluster."""
+    """Report whether the service's endpoints are unknown and may be of either family."""
     return cluster_ip_of(service) == NO_ADDRESS and not service["spec"].get("selector")
 
 

@@ -1,4 +1,4 @@
-"""Warnings to clients that write a service."""
+"""Warnings about services."""
 
 from __future__ import annotations
 

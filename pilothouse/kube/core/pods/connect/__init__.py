@@ -1,1 +1,1 @@
-"""Connections to where a pod runs: the kubelet of its node, or the pod itself."""
+"""Connections to a pod, directly or through the kubelet of the pod's node."""

@@ -1,8 +1,8 @@
-"""Links in HTML, rewritten as the page goes by.
+"""Streaming rewriter of links in HTML.
 
-Guarantees: time is linear in what is fed, whatever it is; no more than one tag is held back; what is no link in a tag
-of HTML passes byte for byte. As upstream's tokenizer: quotes matter in the values of attributes only, and nothing is a
-tag inside comments, scripts and the like.
+Guarantees: linear time for any input; at most one tag is buffered; everything except links in tags passes byte for
+byte. Like upstream's tokenizer: quotes matter in attribute values only, and comments, scripts and similar elements
+contain no tags.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from yarl import URL
 from pilothouse.machinery.dataclass import dataclass
 
 LONGEST_TAG: Final = 64 * 1024
-"""A tag that is longer passes as it is."""
+"""Longer tags pass unchanged."""
 
 _LINKS: Final = {
     b"a": {b"href"},
@@ -46,31 +46,31 @@ _LINKS: Final = {
     b"source": {b"src"},
     b"video": {b"poster", b"src"},
 }
-"""The attributes of each tag that hold a link."""
+"""Tag -> attributes with links."""
 
 _RAW: Final = (b"iframe", b"noembed", b"noframes", b"plaintext", b"script", b"style", b"textarea", b"title", b"xmp")
 _ENDS: Final = {name: re.compile(rb"</" + name + rb"(?=[\s/>])", re.IGNORECASE) for name in _RAW}
-"""Elements whose content is text, and how it ends."""
+"""Raw text element -> pattern of the closing tag."""
 _COMMENT_END: Final = re.compile(rb"-->")
 _LONGEST_END: Final = 16
 
 _START: Final = re.compile(rb"<(?:(!--)|([a-zA-Z][^\s/>]{0,63}+)(?=[\s/>]))")
 _PARTIAL_START: Final = re.compile(rb"<(?:!-?|[a-zA-Z][^\s/>]{0,63})?\Z")
-"""What may yet become a start: of a name in which there is another bracket, the first one counts."""
+"""An incomplete tag start at the end of the input. If the name contains another bracket, the first bracket counts."""
 _LONGEST_START: Final = 80
-# All quantifiers are possessive, so that nothing is looked at twice.
+# All quantifiers are possessive: no backtracking.
 _VALUE = rb"""\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|((?!["'])[^\s>]*+))"""
 _ATTRIBUTE: Final = re.compile(rb"(?=[^\s/>])(=?[^\s/>=]*+)(?:%b|(?!\s*+=))" % _VALUE)
 _REST_OF_TAG: Final = re.compile(rb"(?:[\s/]++|(?=[^\s/>])=?[^\s/>=]*+(?:%b|(?!\s*+=)))*+>" % _VALUE)
 
 
 class LinkRewriter:
-    """Fed a page in pieces, gives it back in pieces."""
+    """Rewrites a page chunk by chunk."""
 
     def __init__(self, links: Links) -> None:
         self._links = links
-        self._held = b""  # of what was fed, what cannot be understood yet
-        self._text_end: re.Pattern[bytes] | None = None  # while in a comment or a raw element, what ends it
+        self._held = b""  # input that is incomplete so far
+        self._text_end: re.Pattern[bytes] | None = None  # end of the current comment or raw element
 
     def feed(self, data: bytes, *, last: bool = False) -> bytes:
         page, at = self._held + data, 0
@@ -86,7 +86,8 @@ class LinkRewriter:
         return b"".join(out)
 
     def _skip_text(self, page: bytes, at: int, out: list[bytes]) -> int:
-        """To the end of a comment or a raw element, or as far as it certainly goes."""
+        """Copy up to the end of the comment or raw element, or up to the last position certainly inside. Return the
+        position."""
         assert self._text_end is not None
         if found := self._text_end.search(page, at):
             self._text_end = None
@@ -97,7 +98,7 @@ class LinkRewriter:
         return reached
 
     def _next(self, page: bytes, at: int, out: list[bytes], last: bool) -> int:
-        """To behind the next tag; if it is not all here, to its beginning."""
+        """Copy through the next tag. Return the position after the tag, or the start of an incomplete tag."""
         found = _START.search(page, at)
         if found is None:
             opened = _PARTIAL_START.search(page, max(at, len(page) - _LONGEST_START))
@@ -107,7 +108,7 @@ class LinkRewriter:
         out.append(page[at : found.start()])
         if found[1]:
             self._text_end = _COMMENT_END
-            out.append(b"<!")  # the dashes that open a comment may close it
+            out.append(b"<!")  # the dashes that open a comment may also close the comment
             return found.start() + 2
         return self._tag(page, found, out, last)
 
@@ -135,11 +136,11 @@ class LinkRewriter:
         return _ATTRIBUTE.sub(rewritten, attributes)
 
     def _attribute(self, attribute: re.Match[bytes]) -> bytes | None:
-        """Return the rewritten attribute, None where there is nothing to change."""
+        """Return the rewritten attribute, or None for an unchanged attribute."""
         value = attribute[2] or attribute[3] or attribute[4] or b""
         try:
             link = unescape(value.decode("utf-8", "surrogateescape"))
-        except ValueError:  # a character reference that is no number anybody can read
+        except ValueError:  # invalid numeric character reference
             return None
         seen = self._links.rewritten(link)
         if seen == link:
@@ -152,32 +153,29 @@ _PATH = re.compile(r"[^?#]*")
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """`prefix` is the path at which the client sees the app, and `hosts` are the names by which it may call itself."""
+    """Rewrites links to a proxied app. `prefix`: the client's path to the app; `hosts`: host names of the app."""
 
     prefix: str
     hosts: frozenset[str]
 
     def rewritten(self, link: str) -> str:
-        """A link within the app, as seen through the proxy; any other as it is."""
+        """Return a link within the app as seen through the proxy. Other links are unchanged."""
+        # Parse as a URL only links that may name a host: these are rare, and parsing is slow.
         if "//" in link or ":" in link:
-            return self._with_host(link)
+            try:
+                url = URL(link, encoded=True)
+            except ValueError:
+                return link
+            other_host = bool(url.raw_authority) and url.raw_authority not in self.hosts
+            if other_host or not url.raw_path.startswith("/"):
+                return link
+            query = f"?{url.raw_query_string}" if url.raw_query_string else ""
+            fragment = f"#{url.raw_fragment}" if url.raw_fragment else ""
+            return f"{self._through_proxy(url.raw_path)}{query}{fragment}"
         if not link.startswith("/"):
             return link
-        path = _PATH.match(link)[0]  # type: ignore[index]  # it matches anything
+        path = _PATH.match(link)[0]  # type: ignore[index]
         return self._through_proxy(path) + link[len(path) :]
-
-    def _with_host(self, link: str) -> str:
-        """The same for links that may name a host. They are few, and dearer to read."""
-        try:
-            url = URL(link, encoded=True)
-        except ValueError:
-            return link
-        other_host = bool(url.raw_authority) and url.raw_authority not in self.hosts
-        if other_host or not url.raw_path.startswith("/"):
-            return link
-        query = f"?{url.raw_query_string}" if url.raw_query_string else ""
-        fragment = f"#{url.raw_fragment}" if url.raw_fragment else ""
-        return f"{self._through_proxy(url.raw_path)}{query}{fragment}"
 
     def _through_proxy(self, path: str) -> str:
         if path.startswith(self.prefix):

@@ -1,4 +1,4 @@
-"""Where the kubelet of a node can be reached, and with which certificates."""
+"""Addresses of kubelets, and the server's TLS configuration for kubelets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ADDRESS_TYPES = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "Extern
 
 @dataclass(frozen=True)
 class KubeletConfig:
-    """How this server presents itself to kubelets. Without an authority their certificates are not checked."""
+    """Client configuration for kubelets. Without a CA file, kubelet certificates are not verified."""
 
     client_certificate: str = ""
     client_key: str = ""
@@ -30,9 +30,9 @@ class KubeletConfig:
     preferred_address_types: tuple[str, ...] = ADDRESS_TYPES
     port: int = DEFAULT_PORT
     timeout: float = DEFAULT_TIMEOUT
-    """Seconds until a connection must stand."""
+    """Connect timeout in seconds."""
     simulated: SimulatedKubelet | None = None
-    """Where the kubelets of simulated nodes are, on a server that has such."""
+    """Endpoint of the simulated kubelets, if this server simulates nodes."""
 
     @cached_property
     def tls(self) -> ssl.SSLContext:
@@ -54,20 +54,20 @@ class KubeletAddress:
     host: str
     port: int
     features: tuple[str, ...] = ()
-    """The features that the node says its kubelet has."""
+    """The kubelet's declared features, from the node's status."""
     simulated_as: str = ""
-    """The name of a node that is simulated."""
+    """Name of the node if the node is simulated."""
 
 
 class Kubelets:
-    """Finds kubelets through the status of their nodes."""
+    """Locates kubelets by node status."""
 
     def __init__(self, nodes: RegistryStore, config: KubeletConfig) -> None:
         self.config = config
         self._nodes = nodes
 
     async def locate(self, node_name: str) -> KubeletAddress:
-        """Raises NotFound for a node that does not exist, StatusError for one without an address."""
+        """Return the kubelet's address. Raises NotFound for a missing node, StatusError for a node without address."""
         resource = self._nodes.resource.group_resource
         with map_storage_errors(resource, node_name):
             found = await self._nodes.newest("", node_name)
@@ -84,21 +84,30 @@ class Kubelets:
         )
 
     def _is_simulated(self, node: Json) -> bool:
-        """Whether the node is one of this server's own simulation: what it says of itself is not enough."""
-        is_said = annotations_of(node).get(SIMULATED) == "true"
-        return is_said and self.config.simulated is not None and bool(self.config.simulated.port)
+        """Report whether this server simulates the node. The node's own annotation alone is not sufficient."""
+        is_annotated = annotations_of(node).get(SIMULATED) == "true"
+        return is_annotated and self.config.simulated is not None and bool(self.config.simulated.port)
 
     def target(self, kubelet: KubeletAddress, path: str, query: str = "", *, verify: bool = True) -> Target:
-        """Return the place of the path at the kubelet."""
+        """Return the connection target of a path on the kubelet."""
         if kubelet.simulated_as and (simulated := self.config.simulated) is not None:
-            return _simulated_target(kubelet, simulated, path, query)
+            # All simulated nodes share one endpoint; the path begins with the name of the node.
+            return Target(
+                kubelet.host,
+                simulated.port,
+                f"/nodes/{kubelet.simulated_as}{path}",
+                query,
+                tls=simulated.tls,
+                server_name=SERVER_NAME,
+                address=HOST,
+            )
         tls = self.config.tls if verify else self.config.unverified_tls
         return Target(kubelet.host, kubelet.port, path, query, tls, self.config.timeout)
 
     async def simulated_pod(self, pod: Json, port: int) -> Target | None:
-        """Return where the port of a pod is that runs on a simulated node; None for all other pods.
+        """Return the target for a port of a pod on a simulated node, or None for other pods.
 
-        The addresses of simulated pods are none that a connection can be made to.
+        Addresses of simulated pods are not routable.
         """
         node = (pod.get("spec") or {}).get("nodeName") or ""
         if self.config.simulated is None or not node:
@@ -115,16 +124,3 @@ class Kubelets:
                     return str(each.get("address") or "")
         known = " ".join(f"{{{each.get('type')} {each.get('address')}}}" for each in addresses)
         raise StatusError(f"no preferred addresses found; known addresses: [{known}]")
-
-
-def _simulated_target(kubelet: KubeletAddress, simulated: SimulatedKubelet, path: str, query: str) -> Target:
-    """All simulated nodes are served in one place, where the path begins with the node's name."""
-    return Target(
-        kubelet.host,
-        simulated.port,
-        f"/nodes/{kubelet.simulated_as}{path}",
-        query,
-        tls=simulated.tls,
-        server_name=SERVER_NAME,
-        address=HOST,
-    )

@@ -1,4 +1,8 @@
-"""The places at which kubelets serve the logs, streams and ports of a pod."""
+"""Locations of logs, streams and ports of a pod, and the rules for proxied addresses.
+
+The server never proxies to addresses of its own machine or to special addresses. The checked address is the address of
+the connection: addresses are reformatted, because parsers disagree on `0177.0.0.1`, and host names are resolved once.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +30,11 @@ _WEBSOCKETS = "ExtendWebSocketsToKubelet"
 
 @dataclass(frozen=True, slots=True)
 class StreamLocation:
-    """Where a kubelet serves a session or ports."""
+    """Location of an exec, attach or port-forward stream on the kubelet."""
 
     target: Target
     speaks_websockets: bool
-    """Whether the kubelet says that it can do itself what this server would translate."""
+    """The kubelet declares support for WebSockets; otherwise this server translates."""
 
 
 class PodLocations:
@@ -45,7 +49,7 @@ class PodLocations:
     async def log(
         self, pod: Json, container: str, parameters: Iterable[tuple[str, str]], *, verify: bool
     ) -> Target | None:
-        """Return where the log is; None for a pod that has no node, and so no log yet."""
+        """Return the location of the log, or None for an unscheduled pod."""
         container = choose_container(pod, container)
         if not node_name(pod):
             return None
@@ -56,7 +60,7 @@ class PodLocations:
     async def stream(
         self, pod: Json, action: str, container: str, parameters: Iterable[tuple[str, str]]
     ) -> StreamLocation:
-        """Return where exec or attach is served. Raises BadRequest for a pod without a node."""
+        """Return the location of exec or attach. Raises BadRequest for an unscheduled pod."""
         container = choose_container(pod, container)
         path = f"/{action}/{namespace_of(pod)}/{name_of(pod)}/{container}"
         return await self._stream_location(pod, path, parameters)
@@ -74,7 +78,7 @@ class PodLocations:
         return StreamLocation(self._target(kubelet, path, parameters), _WEBSOCKETS in kubelet.features)
 
     async def proxy(self, ctx: RequestContext, identity: str) -> Target:
-        """`identity` is the pod's name, or name:port, or scheme:name:port. Its port is the first one it declares."""
+        """`identity` is NAME, NAME:PORT or SCHEME:NAME:PORT. The default port is the pod's first declared port."""
         asked = split_scheme_name_port(identity)
         if asked is None:
             raise BadRequest(f"invalid pod request {quote(identity)}")
@@ -94,7 +98,7 @@ class PodLocations:
 
 
 def choose_container(pod: Json, name: str) -> str:
-    """The container that is meant: the one that is named, or the only one. Raises BadRequest."""
+    """Return the named container, or the only container. Raises BadRequest for unknown or ambiguous names."""
     spec = pod.get("spec") or {}
     names = [container.get("name") or "" for container in all_containers(spec)]
     if name:
@@ -121,11 +125,11 @@ def _first_port(pod: Json) -> int:
 
 _BROADCAST = IPv4Address("255.255.255.255")
 _CARRY_IPV4_LAST = (IPv6Network("::/96"), IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
-"""Compatible with IPv4, and NAT64."""
+"""IPv6 networks with an embedded IPv4 address at the end: IPv4-compatible and NAT64."""
 
 
 def proxyable_address(text: str) -> str:
-    """The address to connect to. Raises BadRequest where nobody is passed on to."""
+    """Return the canonical form of an address. Raises BadRequest for an address excluded from proxying."""
     parsed = parse_ip_sloppy(text)
     if parsed is None or not all(map(_is_global_unicast, _meanings(parsed))):
         raise BadRequest("address not allowed")
@@ -133,19 +137,19 @@ def proxyable_address(text: str) -> str:
 
 
 def as_read(text: str) -> str:
-    """The address in the notation that everybody reads as it was read when it was validated."""
+    """Return the canonical form of an address, so that every parser agrees with validation."""
     parsed = parse_ip_sloppy(text)
     return text if parsed is None else format_ip(parsed)
 
 
 def _is_global_unicast(address: Address) -> bool:
-    """Go's rule: private addresses count, special ones do not."""
+    """Go's rule: private addresses are global unicast, special addresses are not."""
     special = address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local
     return not special and address != _BROADCAST
 
 
 def _meanings(address: Address) -> Iterator[Address]:
-    """The address itself, and any that it carries: this machine or a gateway may take it for that one."""
+    """Yield the address and embedded IPv4 addresses: the local machine or a gateway may unwrap the address."""
     yield address
     if isinstance(address, IPv6Address):
         yield from filter(None, (address.ipv4_mapped, address.sixtofour))
@@ -154,7 +158,7 @@ def _meanings(address: Address) -> Iterator[Address]:
 
 
 async def proxyable_address_of(host: str) -> str:
-    """The address of the host to connect to. Raises BadRequest unless all that it has may be used."""
+    """Resolve the host. Raises BadRequest if any address of the host is excluded from proxying."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except socket.gaierror:

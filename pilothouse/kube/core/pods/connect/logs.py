@@ -1,4 +1,4 @@
-"""Logs of containers, read from the kubelet as they are written."""
+"""Container logs, streamed from the kubelet."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class LogOptions:
         )
 
     def parameters(self) -> Iterator[tuple[str, str]]:
-        """The options as query parameters for the kubelet."""
+        """Yield the options as query parameters for the kubelet."""
         for name in ("follow", "previous", "timestamps"):
             if getattr(self, name):
                 yield name, "true"
@@ -104,7 +104,7 @@ class LogStorage:
 
 
 async def _read(target: Target, name: str) -> Response:
-    # The HTTP client costs too much to be there before somebody needs it.
+    # Import the HTTP client on first use.
     from pilothouse.kube.core.pods.connect.forwarding import download
 
     return Response(200, await download(target, _POD_LOG, name), list(_TEXT))

@@ -1,7 +1,7 @@
-"""HTML pages of proxied apps, whose links are rewritten as they are passed on.
+"""HTML pages of proxied apps, with links rewritten on the fly.
 
-Guarantees: no more than about a step of the page is held besides its compressed form; the event loop is not held up,
-whatever the page is; a page that is compressed and too large, before or after it is inflated, passes untouched.
+Guarantees: memory is bounded by one chunk besides the compressed page; the event loop is never blocked; a compressed
+page above the size limit, compressed or inflated, passes unchanged.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from pilothouse.kube.core.pods.connect.html_links import LinkRewriter, Links
 
 LARGEST_COMPRESSED: Final = 1024 * 1024
 LARGEST_PAGE: Final = 4 * 1024 * 1024
-"""Bytes. Of a page that is not compressed this much is rewritten, and the rest passes."""
+"""Bytes. The rest of a longer uncompressed page passes unchanged."""
 _STEP: Final = 64 * 1024
 _RAW_DEFLATE: Final = -15
 _GZIP: Final = 31
 
 
 def rewritten_page(page: Stream, encoding: str, links: Links) -> Stream:
-    """The page with its links rewritten, or untouched if it is in an encoding that nobody knows."""
+    """Return the page with rewritten links, or the unchanged page for an unknown encoding."""
     if encoding in _INFLATE:
         return _compressed_page(page, encoding, links)
     return page if encoding else _plain_page(page, links)
@@ -45,7 +45,7 @@ async def _plain_page(page: Stream, links: Links) -> AsyncIterator[bytes]:
 
 
 async def _steps(page: Stream) -> AsyncIterator[bytes]:
-    """Yield the page in larger pieces, since text that is not understood yet is looked at again with each piece."""
+    """Yield the page in larger chunks: incomplete text is scanned again with each chunk."""
     step = bytearray()
     async for chunk in page:
         step += chunk
@@ -81,7 +81,7 @@ async def _compressed_page(page: Stream, encoding: str, links: Links) -> AsyncIt
 
 
 def _fits(data: bytes, encoding: str) -> bool:
-    """Return whether the data is in the encoding and not too large when unpacked. Nothing of it is kept."""
+    """Report whether the data has the encoding and an acceptable inflated size. The inflated data is discarded."""
     size = 0
     try:
         for piece in _INFLATE[encoding](data):

@@ -1,4 +1,4 @@
-"""The subresources of pods that lead to where the pod runs."""
+"""Subresources with a connection to the pod or node: exec, attach, portforward, proxy, and nodes/proxy."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ PROXIED_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "O
 
 _STREAMED_METHODS = frozenset({"GET", "POST"})
 _STREAMS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
-"""From the names of the streams to the kubelet's names for them."""
+"""Stream name -> the kubelet's query parameter."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamStorage:
-    """exec and attach: a session in a container, over an upgraded connection to its kubelet."""
+    """exec and attach: a session in a container over an upgraded connection to the kubelet."""
 
     action: str
     locations: PodLocations
@@ -44,7 +44,7 @@ class StreamStorage:
         parameters = list(self._parameters(request, wanted))
         location = await self.locations.stream(pod, self.action, request.param("container"), parameters)
         if _handled_here("TranslateStreamCloseWebsocketRequests", self.action, location):
-            # What translates costs too much to be there before somebody needs it.
+            # Import the translation on first use.
             from pilothouse.apiserver.proxy.remote_command import SessionStreams
             from pilothouse.apiserver.proxy.stream_translator import is_translatable, translated
 
@@ -77,7 +77,7 @@ class PortForwardStorage:
 
 
 def _handled_here(feature: str, subresource: str, location: StreamLocation) -> bool:
-    """Whether WebSockets are translated by this server: not where their kubelet does it."""
+    """Report whether this server translates WebSockets, and count the decision."""
     if not enabled(feature):
         return False
     is_passed_on = enabled("ExtendWebSocketsToKubelet") and location.speaks_websockets
@@ -87,7 +87,7 @@ def _handled_here(feature: str, subresource: str, location: StreamLocation) -> b
 
 @dataclass(frozen=True, slots=True)
 class ProxyStorage:
-    """proxy: whatever the pod serves on one of its ports."""
+    """proxy: HTTP to a port of the pod."""
 
     locations: PodLocations
     methods: frozenset[str] = PROXIED_METHODS
@@ -98,14 +98,14 @@ class ProxyStorage:
 
 
 async def proxied(request: Request, target: Target) -> Response:
-    """Passes the request on to `target`, with what follows the subresource in its path."""
+    """Forward the request to `target`, with the rest of the path after the subresource."""
     prefix, path = split_path(request)
     if is_upgrade(request):
         return await forward_upgrade(request, _at(target, path, request))
     if not path and request.method in ("GET", "HEAD"):
         query = f"?{request.query_string}" if request.query_string else ""
         return Response(301, headers=[(b"location", f"{request.path}/{query}".encode())])
-    # The HTTP client costs too much to be there before somebody needs it.
+    # Import the HTTP client on first use.
     from pilothouse.kube.core.pods.connect.forwarding import forward
 
     return await forward(request, _at(target, path, request), prefix=prefix)
@@ -116,7 +116,7 @@ def _at(target: Target, path: str, request: Request) -> Target:
 
 
 def split_path(request: Request) -> tuple[str, str]:
-    """The path up to the subresource, and what follows it."""
+    """Split the path after the subresource."""
     marker = f"/{request.info.parts[1]}/{request.info.parts[2]}"
     end = request.path.index(marker) + len(marker)
     return request.path[:end], request.path[end:]
@@ -129,7 +129,7 @@ async def upgraded(request: Request, target: Target) -> Response:
 
 
 async def ensure_may_create(request: Request, authorizer: Authorizer) -> None:
-    """A WebSocket begins with a GET, but what it does is not only reading: who opens one must be allowed to create."""
+    """Require the create permission for WebSockets: the handshake is a GET, but a session does more than read."""
     if request.info.verb == "create" or not enabled("AuthorizePodWebsocketUpgradeCreatePermission"):
         return
     answer = await authorizer.authorize(replace(attributes_of(request), verb="create"))

@@ -1,4 +1,4 @@
-"""Defaults of containers of every kind."""
+"""Defaults of containers. The default pull policy depends on the image tag."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def default_field_reference(reference: Json | None) -> None:
 
 
 def default_host_ports(containers: list[Json] | None) -> None:
-    """On the host's network a port is the host's port."""
+    """Default hostPort to containerPort, for pods on the host network."""
     for container in containers or ():
         for port in container.get("ports") or ():
             if not port.get("hostPort") and port.get("containerPort"):
@@ -88,24 +88,16 @@ _LOWER_HEX = re.compile("[a-f0-9]+")
 
 @bounded_cache(entries=4096, key_bytes=256)
 def image_tag(image: str) -> str:
-    """Empty for a reference by digest alone, and for what is no reference at all."""
+    """Return the tag, `latest` by default. A reference by digest alone and an invalid reference have an empty tag."""
     if _IDENTIFIER.fullmatch(image):
         return ""
-    match = _REFERENCE.fullmatch(_with_domain(image))
-    if (
-        match is None
-        or not (len(match["name"]) <= _MAX_NAME_LENGTH)
-        or not _is_valid_digest(match["algorithm"], match["hex"])
-    ):
+    # The default registry is Docker Hub.
+    domain, slash, _ = image.partition("/")
+    has_domain = "." in domain or ":" in domain or domain == "localhost" or domain.lower() != domain
+    match = _REFERENCE.fullmatch(image if slash and has_domain else f"docker.io/{image}")
+    if match is None or len(match["name"]) > _MAX_NAME_LENGTH or not _is_valid_digest(match["algorithm"], match["hex"]):
         return ""
     return match["tag"] or ("" if match["hex"] else "latest")
-
-
-def _with_domain(image: str) -> str:
-    """The reference with its registry, which is Docker Hub where none is named."""
-    domain, slash, _ = image.partition("/")
-    named = "." in domain or ":" in domain or domain == "localhost" or domain.lower() != domain
-    return image if slash and named else f"docker.io/{image}"
 
 
 def _is_valid_digest(algorithm: str | None, digits: str | None) -> bool:

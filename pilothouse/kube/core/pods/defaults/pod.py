@@ -1,4 +1,4 @@
-"""Defaults of pods, of their specs wherever they stand, and of pod templates."""
+"""Defaults of pods, pod specs and pod templates."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def default_pod(pod: Json) -> None:
 
 
 def default_pod_template(template: Json) -> None:
-    """A template keeps more of what its author wrote than a pod does, so that old objects do not change."""
+    """Apply the defaults of a template. Templates keep more of the author's input than pods, for stability of old
+    objects."""
     default_pod_spec(template.setdefault("spec", {}))
     _drop_init_container_annotations(template.get("metadata") or {})
 
@@ -60,24 +61,20 @@ def default_pod_spec(spec: Json) -> None:
             default_container(container)
     round_up(spec.get("overhead"))
     round_up_requirements(spec.get("resources"))
-    _mirror_service_account(spec)
-
-
-def _mirror_service_account(spec: Json) -> None:
-    """`serviceAccount` is the old name of serviceAccountName, and always shows the same."""
+    # `serviceAccount` is the deprecated alias of serviceAccountName.
     name = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if name:
         spec["serviceAccountName"] = spec["serviceAccount"] = name
 
 
 def _drop_init_container_annotations(meta: Json) -> None:
-    """Annotations that had init containers before there was a field for them."""
+    """Drop the alpha and beta annotations of init containers."""
     annotations = meta.get("annotations")
     if annotations and not _INIT_CONTAINER_ANNOTATIONS.isdisjoint(annotations):
-        kept = {key: value for key, value in annotations.items() if key not in _INIT_CONTAINER_ANNOTATIONS}
+        others = {key: value for key, value in annotations.items() if key not in _INIT_CONTAINER_ANNOTATIONS}
         meta.pop("annotations")
-        if kept:
-            meta["annotations"] = kept
+        if others:
+            meta["annotations"] = others
 
 
 def _default_status(status: Json) -> None:
@@ -87,11 +84,7 @@ def _default_status(status: Json) -> None:
             round_up_requirements(container.get("resources"))
     round_up(status.get("allocatedResources"))
     round_up_requirements(status.get("resources"))
-    _agree_on_pod_ips(status)
-
-
-def _agree_on_pod_ips(status: Json) -> None:
-    """podIP is the first of podIPs. Where they differ, podIP is what an older kubelet meant."""
+    # podIP is the first of podIPs. If they differ, an older kubelet has written podIP alone.
     address, addresses = status.get("podIP"), status.get("podIPs")
     if address and (not addresses or addresses[0].get("ip") != address):
         status["podIPs"] = [{"ip": address}]

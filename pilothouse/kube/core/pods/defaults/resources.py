@@ -1,4 +1,4 @@
-"""Amounts of resources: what is not requested is what the limit allows, and nothing is finer than a thousandth."""
+"""Defaults of resource amounts: requests default to limits, and amounts are rounded up to thousandths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MILLI = -3
 
 
 def round_up(amounts: Json | None) -> None:
-    """Brings each amount to whole thousandths."""
+    """Round each amount up to whole thousandths."""
     for name, text in (amounts or {}).items():
         amount = parse_quantity(text)
         if amount.power < _MILLI:
@@ -34,7 +34,7 @@ def request_what_is_limited(container: Json) -> None:
 
 
 def default_pod_level_resources(spec: Json) -> None:
-    """Amounts of the pod as a whole, where some are given: the others follow from its containers."""
+    """Complete pod-level resources from the containers, if the pod has any."""
     resources = spec.get("resources")
     if resources is None:
         return

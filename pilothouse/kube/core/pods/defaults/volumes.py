@@ -1,4 +1,4 @@
-"""Defaults of volumes, by the source of each. A volume without any source is an empty directory."""
+"""Defaults of volumes, by source. A volume without source becomes an emptyDir."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HOUR = 3600
 
 
 def default_volume(volume: Json) -> None:
-    # A volume has a name and, usually, one source.
+    # Fast path: a volume usually has a name and one source.
     if len(volume) < 2 and "name" in volume:
         volume["emptyDir"] = {}
         return
@@ -24,7 +24,7 @@ def default_volume(volume: Json) -> None:
 
 
 def default_claim_spec(spec: Json) -> None:
-    """The spec of a PersistentVolumeClaim."""
+    """Apply the defaults of a PersistentVolumeClaim's spec."""
     spec.setdefault("volumeMode", "Filesystem")
     round_up_requirements(spec.get("resources"))
 

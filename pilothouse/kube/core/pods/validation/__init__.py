@@ -1,1 +1,1 @@
-"""Validation of pods. One file a topic; errors come in upstream's order and words."""
+"""Validation of pods. One topic per file; errors have upstream's order and text."""

@@ -1,4 +1,4 @@
-"""The resource claims that a pod brings along, and what its scheduling waits for or goes with."""
+"""Validation of resource claims, readiness gates, scheduling gates and scheduling groups of a pod."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import name_is_dns_subdomain
 
 NO_FIELD = Path("[]")
-"""How upstream prints the path of what is no single field."""
+"""Upstream's rendering of a nil path."""
 
 
 def validate_resource_claims(claims: Sequence[Json], path: Path, *, is_mirror_pod: bool) -> Errors:

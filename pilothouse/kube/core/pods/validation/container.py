@@ -1,4 +1,4 @@
-"""The rules for every container, whichever list it stands in."""
+"""Rules for containers of every kind: fields, ports, mounts and devices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RESIZE_POLICIES = ("NotRequired", "RestartContainer")
 
 @dataclass(frozen=True, slots=True)
 class PodContext:
-    """The parts of a pod that the rules for its containers depend on. `volumes` are the valid ones, by name."""
+    """Properties of a pod for the validation of containers. `volumes`: valid volumes by name."""
 
     volumes: Mapping[str, Json]
     claim_names: frozenset[str]
@@ -30,7 +30,7 @@ class PodContext:
     host_users: bool
     grace_period: int | None
     os_name: str | None
-    """None where the pod names no operating system."""
+    """None for a pod without os.name."""
     options: PodValidationOptions
 
 
@@ -64,7 +64,7 @@ def validate_container(container: Json, path: Path, pod: PodContext) -> Errors:
 
 
 def validate_image_whitespace(container: Json, path: Path) -> Errors:
-    """Only pods have this rule: templates may hold images that something else replaces."""
+    """Reject whitespace around the image. Templates are exempt: placeholders may be replaced later."""
     image = container.get("image") or ""
     if image != image.strip():
         yield invalid(path.child("image"), image, "must not have leading or trailing whitespace")

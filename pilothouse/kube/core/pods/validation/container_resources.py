@@ -1,4 +1,4 @@
-"""Requests, limits and claims of a container, and of a pod as a whole."""
+"""Requests, limits and claims of containers and pods."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _COMPUTE = frozenset({"cpu", "memory"})
 
 _NameRule: TypeAlias = Callable[[str, Path], Errors]
 _MOST_NAMES = 16
-"""Names that a message lists: there can be very many messages, each with very many names."""
+"""Maximum names in a message. Bounds the response: both messages and names can be numerous."""
 
 
 def validate_container_resources(
@@ -61,7 +61,19 @@ def _validate_requirements(resources: Json, check_name: _NameRule, path: Path, o
     for name in sorted(limits):
         yield from _validate_amount(name, limits[name], path, kind="limits", check_name=check_name, options=options)
     for name in sorted(requests):
-        yield from _validate_request(name, requests[name], limits, path, check_name=check_name, options=options)
+        text = requests[name]
+        yield from _validate_amount(name, text, path, kind="requests", check_name=check_name, options=options)
+        if name in limits:
+            amount, limit = parse_quantity(text), parse_quantity(limits[name])
+            if amount != limit and not is_overcommit_allowed(name):
+                yield invalid(path.child("requests"), str(amount), f"must be equal to {name} limit of {limit}")
+            elif amount > limit:
+                why = f"must be less than or equal to {name} limit of {limit}"
+                yield invalid(path.child("requests"), str(amount), why)
+        elif not is_overcommit_allowed(name):
+            yield required(path.child("limits"), "Limit must be set for non overcommitable resources")
+        if is_huge_page(name):
+            yield from _validate_huge_pages(name, text, path.child("requests").key(name), options)
     names = limits.keys() | requests.keys()
     if any(map(is_huge_page, names)) and names.isdisjoint(_COMPUTE):
         yield forbidden(path, "HugePages require cpu or memory")
@@ -79,30 +91,13 @@ def _validate_amount(
         yield from _validate_huge_pages(name, text, at, options)
 
 
-def _validate_request(
-    name: str, text: str, limits: Json, path: Path, *, check_name: _NameRule, options: PodValidationOptions
-) -> Errors:
-    yield from _validate_amount(name, text, path, kind="requests", check_name=check_name, options=options)
-    if name in limits:
-        amount, limit = parse_quantity(text), parse_quantity(limits[name])
-        if amount != limit and not is_overcommit_allowed(name):
-            yield invalid(path.child("requests"), str(amount), f"must be equal to {name} limit of {limit}")
-        elif amount > limit:
-            why = f"must be less than or equal to {name} limit of {limit}"
-            yield invalid(path.child("requests"), str(amount), why)
-    elif not is_overcommit_allowed(name):
-        yield required(path.child("limits"), "Limit must be set for non overcommitable resources")
-    if is_huge_page(name):
-        yield from _validate_huge_pages(name, text, path.child("requests").key(name), options)
-
-
 def _validate_huge_pages(name: str, text: str, path: Path, options: PodValidationOptions) -> Errors:
     if is_huge_page(name) and not options.allow_indivisible_huge_pages and not is_divisible(name, text):
         yield invalid(path, text, f"{text} is not positive integer multiple of {name}")
 
 
 def is_divisible(name: str, text: str) -> bool:
-    """Whether an amount of huge pages is a number of whole pages."""
+    """Report whether an amount of huge pages is a multiple of the page size."""
     size = huge_page_size(name)
     return size is not None and parse_quantity(text).value() % size == 0
 
@@ -138,8 +133,10 @@ def _validate_claims(claims: Sequence[Json], pod_claims: Set[str], path: Path) -
 
 
 def _validate_unique(claim: Json, name: str, path: Path, seen: dict[str, set[str]]) -> Errors:
-    """A claim is used as a whole once, or each of its requests once. `seen` has the requests of each claim, of a claim
-    that is used as a whole the empty request."""
+    """Reject duplicates: a claim is used once as a whole, or once per request.
+
+    `seen`: claim -> used requests. The empty request means the whole claim.
+    """
     requests = seen.setdefault(name, set())
     if "" in requests:
         yield duplicate(path, name)

@@ -1,4 +1,4 @@
-"""The three lists of containers: which fields each kind of container may have, and when one is started again."""
+"""Rules for containers, init containers and ephemeral containers, restart rules, probes and lifecycle hooks."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def validate_init_containers(
             yield duplicate(at.child("name"), name)
         elif name:
             names.add(name)
-        # Init containers run one by one, so that only a container's own ports can clash. Upstream counts it as first.
+        # Init containers run one by one: only ports of the same container can conflict. Upstream reports index 0.
         yield from _validate_host_ports([(0, container)], path)
         if is_sidecar(container):
             yield from _validate_long_running(container, at, pod)
@@ -143,7 +143,7 @@ def validate_ephemeral_containers(
 
 
 def _validate_only_debugging(container: Json, path: Path) -> Errors:
-    """Refuse the fields that a pod's service could come to depend on."""
+    """Reject fields of long-running services in ephemeral containers."""
     for name in _NOT_IN_EPHEMERAL:
         value = container.get(name)
         if value or (value is not None and name != "resources"):
@@ -201,7 +201,7 @@ _SIGNALS = {"linux": _LINUX_SIGNALS, "windows": ("SIGKILL", "SIGTERM")}
 
 
 def validate_probe(probe: Json, path: Path, pod: PodContext, *, kind: str) -> Errors:
-    """`kind` is the field's name, since each kind of probe has a rule of its own."""
+    """`kind` is the name of the field. Each kind of probe has special rules."""
     yield from _validate_handler(probe, _PROBE_ACTIONS, path, pod.grace_period)
     for name in _NUMBERS:
         if (number := probe.get(name)) is not None and number < 0:
@@ -258,7 +258,7 @@ def _validate_port(action: Json, path: Path, _: int | None) -> Errors:
 
 def _validate_sleep(action: Json, path: Path, grace_period: int | None) -> Errors:
     seconds = action.get("seconds") or 0
-    # Without a grace period something else is wrong, and is reported where it is.
+    # A missing grace period is reported elsewhere.
     if grace_period is not None and not 0 <= seconds <= grace_period:
         why = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_period})"
         yield invalid(path, seconds, why)

@@ -1,4 +1,4 @@
-"""Environment variables and where their values come from."""
+"""Environment variables, and references to pod fields and container resources."""
 
 from __future__ import annotations
 
@@ -140,14 +140,14 @@ def validate_field_reference(reference: Json, allowed: tuple[str, ...], path: Pa
     if subscript is not None:
         yield from qualified_name(subscript.lower() if name == "metadata.annotations" else subscript, path)
         return
-    # Old clients call the node a host.
+    # `spec.host` is the former name of spec.nodeName.
     name = "spec.nodeName" if name == "spec.host" else name
     if name not in allowed:
         yield not_supported(path.child("fieldPath"), name, allowed)
 
 
 def split_subscript(field: str) -> tuple[str, str | None]:
-    """`metadata.labels['a']` is the field metadata.labels with the subscript a."""
+    """Split `metadata.labels['a']` into metadata.labels and a. The subscript is None for a plain field."""
     name, bracket, subscript = field.partition("['")
     if field.endswith("']") and bracket and name and len(field) >= len(name) + 4:
         return name, subscript[:-2]
@@ -168,7 +168,7 @@ def validate_resource_reference(reference: Json, path: Path, *, of_volume: bool 
 
 
 def _problem(version: str, field: str) -> str:
-    """Why a field cannot be referred to; empty when it can."""
+    """Return the reason against a reference to the field, empty for a valid reference."""
     if version != "v1":
         return f"unsupported pod version: {version}"
     name, subscript = split_subscript(field)

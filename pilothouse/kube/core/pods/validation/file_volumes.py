@@ -1,4 +1,4 @@
-"""Volumes whose files come from the API: secrets, config maps and the pod's own fields."""
+"""Volumes with files from the API: secret, configMap, downwardAPI and projected, including certificates."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def validate_downward_api(source: Json, path: Path) -> Errors:
 
 
 def validate_downward_file(file: Json, path: Path) -> Errors:
-    """A file's errors stand under the volume, not under the file: upstream's choice."""
+    """Validate a file. Like upstream, report errors at the volume's path instead of the file's path."""
     yield from non_empty(file.get("path"), path.child("path"))
     yield from local_non_reserved_path(file.get("path") or "", path.child("path"))
     field, resource = file.get("fieldRef"), file.get("resourceFieldRef")
@@ -170,7 +170,7 @@ def _validate_named(name: str, selector: Json | None, path: Path) -> Errors:
 
 
 def validate_pod_certificate_projection(source: Json, path: Path) -> Errors:
-    """All but its paths, which no other source of the volume may have."""
+    """Validate everything except the paths, which must be unique in the volume."""
     signer = source.get("signerName") or ""
     yield from validate_signer_name(signer, path.child("signerName"))
     if (annotations := source.get("userAnnotations")) is not None:

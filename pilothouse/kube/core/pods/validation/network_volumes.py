@@ -1,4 +1,4 @@
-"""Volumes that are reached over a network protocol."""
+"""Volumes of network protocols, in-tree storage providers and CSI drivers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def validate_iscsi(source: Json, path: Path) -> Errors:
 
 
 def is_iscsi_name_too_long(source: Json, volume_name: str) -> bool:
-    """Return whether the name of an interface that is made for the initiator would be too long: ISCSI_NAME_TOO_LONG."""
+    """Report whether the generated interface name of the initiator would be too long: ISCSI_NAME_TOO_LONG."""
     name = f"{volume_name}:{source.get('targetPortal') or ''}"
     return source.get("initiatorName") is not None and len(name.encode()) > _MAX_ISCSI_NAME
 
@@ -95,7 +95,7 @@ def validate_quobyte(source: Json, path: Path) -> Errors:
 
 
 def is_host_port(text: str) -> bool:
-    """Return whether Go's net.SplitHostPort takes the text: an IPv6 host stands in brackets, nothing else has any."""
+    """Report whether Go's net.SplitHostPort accepts the text: brackets are for IPv6 hosts only."""
     host, colon, port = text.rpartition(":")
     if not colon or "[" in port or "]" in port:
         return False

@@ -1,4 +1,4 @@
-"""Names and addresses of a pod: DNS, host aliases, host name, and its place on the host's network and users."""
+"""DNS, host aliases, host names, host network and host users of a pod."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def validate_host_aliases(aliases: Sequence[Json], path: Path) -> Errors:
 
 
 def validate_host_network_ports(spec: Json, path: Path, options: PodValidationOptions) -> Errors:
-    """On the host's network a port is the host's port. Templates may leave that open until pods are made of them."""
+    """Require hostPort to equal containerPort on the host network. Templates may omit hostPort."""
     for position, container in enumerate(spec.get("containers") or ()):
         for index, port in enumerate(container.get("ports") or ()):
             host_port = port.get("hostPort") or 0
@@ -73,7 +73,7 @@ def validate_host_network_ports(spec: Json, path: Path, options: PodValidationOp
 
 
 def validate_host_users(spec: Json, path: Path, options: PodValidationOptions) -> Errors:
-    """A pod with users of its own can not have other namespaces of the host."""
+    """Reject a user namespace together with other namespaces of the host."""
     why = "when `hostUsers` is false"
     if spec.get("hostNetwork") and not options.allow_user_namespaces_on_host_network:
         yield forbidden(path.child("hostNetwork"), why)

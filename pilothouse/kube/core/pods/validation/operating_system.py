@@ -1,4 +1,4 @@
-"""The fields that a pod may not set because of the operating system that it says it is for."""
+"""Fields that depend on the pod's operating system, and fields of Windows containers."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _account_problems(user: str) -> list[str]:
 
 
 def validate_host_processes(spec: Json, path: Path) -> Errors:
-    """Containers that run as processes of the host: all of a pod's or none, and only on the host's network."""
+    """Require HostProcess containers to be all or none of the pod's containers, and on the host network."""
     of_pod = _host_process(spec)
     inherited = []
     for at, container in containers_with_path(spec, path):

@@ -1,4 +1,4 @@
-"""How strict the validation of a pod is. An update must not be refused for what the stored pod already had."""
+"""Options of pod validation. Updates tolerate faults of the stored pod."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PodValidationOptions:
-    """The defaults are those for a new pod template, where the gates are as they are."""
+    """The defaults are for a new pod template with the current feature gates."""
 
     resource_is_pod: bool = False
-    """Whether it is a pod itself and not only the template of one."""
+    """The object is a pod, not a template."""
     allow_invalid_deletion_cost: bool = field(default_factory=lambda: not enabled("PodDeletionCost"))
     allow_invalid_selector_values: bool = False
     allow_invalid_node_affinity_values: bool = False
@@ -36,11 +36,11 @@ class PodValidationOptions:
 
 @per_gates
 def new_template_options() -> PodValidationOptions:
-    """Return the options for a pod template that is not stored yet."""
+    """Return the options for a new pod template."""
     return PodValidationOptions()
 
 
 @per_gates
 def new_pod_options() -> PodValidationOptions:
-    """Return the options for a pod that is not stored yet."""
+    """Return the options for a new pod."""
     return PodValidationOptions(resource_is_pod=True)

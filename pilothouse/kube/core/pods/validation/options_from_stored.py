@@ -1,4 +1,4 @@
-"""The options for an update: what the stored pod or template had already is tolerated in the new one."""
+"""Options for the validation of updates: faults of the stored pod or template are tolerated."""
 
 from __future__ import annotations
 

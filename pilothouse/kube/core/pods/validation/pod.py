@@ -1,4 +1,4 @@
-"""A whole pod, and the template of one."""
+"""Validation of pods, pod templates and well-known annotations."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from pilothouse.machinery.validation.object_meta import validate_annotations
 
 
 def validate_new_pod(pod: Json) -> Errors:
-    """Validate all of a new pod but its metadata."""
+    """Validate a new pod, except the metadata."""
     return located(lambda top: _validate_new_pod(pod, top), Path())
 
 
 def validate_pod(pod: Json, options: PodValidationOptions) -> Errors:
-    """Yield what is wrong with a pod, new or updated."""
+    """Validate a new or updated pod, except the metadata."""
     return located(lambda top: _validate_pod(pod, top, options), Path())
 
 
 def validate_pod_template(template: Json, path: Path, options: PodValidationOptions | None = None) -> Errors:
-    """A template in a workload. `options_for_template` gives the options for an update."""
+    """Validate the template of a workload. For updates, get the options from `options_for_template`."""
     return located(lambda at: _validate_pod_template(template, at, options or new_template_options()), path)
 
 
@@ -112,7 +112,7 @@ def has_valid_deletion_cost(annotations: Mapping[str, str]) -> bool:
 
 
 def validate_pod_annotation_updates(new: Mapping[str, str], old: Mapping[str, str], path: Path) -> Errors:
-    """Yield an error for each annotation that an update adds, changes or removes although it may not."""
+    """Yield an error for each immutable annotation that an update adds, changes or removes."""
     for key in sorted(old):
         if new.get(key) != old[key]:
             if key.startswith(APPARMOR_PREFIX):
@@ -142,6 +142,6 @@ def _validate_tolerations(text: str, path: Path, options: PodValidationOptions) 
 
 
 def _toleration(value: Any) -> Json:
-    """Its fields may be written in any case, as Go reads them."""
+    """Return the toleration. Field names are case-insensitive, as in Go."""
     given = {key.lower(): each for key, each in value.items()} if isinstance(value, dict) else {}
     return {name: given[name.lower()] for name in _TOLERATION_FIELDS if given.get(name.lower()) is not None}

@@ -1,4 +1,7 @@
-"""Seccomp and AppArmor profiles, as fields and as the annotations that they once were."""
+"""Seccomp and AppArmor profiles: fields and deprecated annotations.
+
+AppArmor annotations of new pods are copied to fields.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +105,7 @@ def validate_apparmor_annotations(annotations: Mapping[str, str], spec: Json, pa
 
 
 def validate_profiles_agree(annotations: Mapping[str, str], spec: Json, path: Path) -> Errors:
-    """An annotation and a field that both name a profile must name the same."""
+    """Reject different profiles in annotation and field."""
     if not annotations:
         return
     pod = spec.get("securityContext") or {}
@@ -146,7 +149,7 @@ _ADVICE = 'deprecated since v1.30; use the "appArmorProfile" field instead'
 
 
 def apparmor_field(annotation: str) -> Json | None:
-    """The field that says the same as the annotation; None where no field can."""
+    """Return the field for an annotation, or None if no field has the same meaning."""
     if annotation == UNCONFINED:
         return {"type": "Unconfined"}
     if annotation == RUNTIME_DEFAULT:
@@ -159,7 +162,7 @@ def apparmor_field(annotation: str) -> Json | None:
 
 
 def apparmor_warnings(pod: Json) -> Iterator[str]:
-    """Must be asked before the fields are filled in."""
+    """Yield warnings about annotations. Call before `fill_in_apparmor_fields`."""
     for container, annotation in _annotated(pod):
         profile = apparmor_field(annotation)
         if profile is None or profile != _pod_profile(pod):
@@ -175,7 +178,7 @@ def fill_in_apparmor_fields(pod: Json) -> None:
 
 
 def _annotated(pod: Json) -> Iterator[tuple[Json, str]]:
-    """Containers with an annotation and no field of their own."""
+    """Yield containers with an annotation but without the field."""
     annotations, spec = annotations_of(pod), pod.get("spec") or {}
     if not annotations or (spec.get("os") or {}).get("name") == "windows":
         return

@@ -1,4 +1,4 @@
-"""Affinity: which nodes a pod belongs to, and which other pods it wants to be near or far from."""
+"""Affinity and topology spread constraints."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _validate_node_affinity(affinity: Json, path: Path, options: PodValidationOp
     for position, term in enumerate(affinity.get(PREFERRED) or ()):
         at = path.child(PREFERRED).index(position)
         yield from _validate_weight(term.get("weight") or 0, at.child("weight"))
-        # A preference that no node can meet does no harm.
+        # Preferences may be unsatisfiable.
         preference = term.get("preference") or {}
         yield from validate_node_selector_term(preference, at.child("preference"), allow_invalid_values=True)
 
@@ -81,7 +81,7 @@ def validate_term_selectors(term: Json, path: Path, *, allow_invalid_values: boo
 def validate_label_keys(
     path: Path, selector: Json | None, *, match: Sequence[str], mismatch: Sequence[str] = ()
 ) -> Errors:
-    """Keys whose values are taken from the pod itself. By now those of `match` are in the selector as well."""
+    """Validate label keys whose values come from the pod. The keys of `match` are already merged into the selector."""
     yield from _validate_key_names(match, selector, path.child("matchLabelKeys"))
     yield from _validate_key_names(mismatch, selector, path.child("mismatchLabelKeys"))
     if match and selector is not None:
@@ -120,7 +120,12 @@ def validate_topology_spread(constraints: Sequence[Json], path: Path, options: P
         at, selector = path.index(position), constraint.get("labelSelector")
         yield from positive(constraint.get("maxSkew") or 0, at.child("maxSkew"))
         following[_identity(constraint)] -= 1
-        yield from _validate_identity(constraint, following, at)
+        key, action = _identity(constraint)
+        if not key:
+            yield required(at.child("topologyKey"), "can not be empty")
+        yield from one_of(action, at.child("whenUnsatisfiable"), _ACTIONS)
+        if following[key, action]:
+            yield duplicate(at.child("{topologyKey, whenUnsatisfiable}"), f"{{{key}, {action}}}")
         yield from _validate_min_domains(constraint, at.child("minDomains"))
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             if constraint.get(name) is not None:
@@ -135,18 +140,8 @@ def validate_topology_spread(constraints: Sequence[Json], path: Path, options: P
 
 
 def _identity(constraint: Json) -> tuple[str, str]:
-    """A constraint is known by its key and its action together."""
+    """Return (topologyKey, whenUnsatisfiable): the identity of a constraint."""
     return constraint.get("topologyKey") or "", constraint.get("whenUnsatisfiable") or ""
-
-
-def _validate_identity(constraint: Json, following: Counter[tuple[str, str]], path: Path) -> Errors:
-    """`following` counts the constraints behind this one."""
-    key, action = _identity(constraint)
-    if not key:
-        yield required(path.child("topologyKey"), "can not be empty")
-    yield from one_of(action, path.child("whenUnsatisfiable"), _ACTIONS)
-    if following[key, action]:
-        yield duplicate(path.child("{topologyKey, whenUnsatisfiable}"), f"{{{key}, {action}}}")
 
 
 def _validate_min_domains(constraint: Json, path: Path) -> Errors:
@@ -160,7 +155,7 @@ def _validate_min_domains(constraint: Json, path: Path) -> Errors:
 
 
 def _validate_legacy_label_keys(keys: Sequence[str], selector: Json | None, path: Path) -> Errors:
-    """The rule of old for pods that were stored under it: the keys are not in the selector."""
+    """Reject keys that are in the selector: the former rule, for pods stored under the former rule."""
     if keys and selector is None:
         yield forbidden(path, KEYS_WITHOUT_SELECTOR)
     expressions = (selector or {}).get("matchExpressions") or ()

@@ -1,4 +1,4 @@
-"""Security contexts, of containers and of pods."""
+"""Security contexts of containers and pods."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SWAP_SEPARATORS = str.maketrans("./", "/.")
 
 
 def validate_security_context(context: Json, path: Path, *, host_users: bool) -> Errors:
-    """Validate the security context of a container."""
+    """Validate a container's security context."""
     if context.get("privileged") and not CAPABILITIES.allow_privileged:
         yield forbidden(path.child("privileged"), "disallowed by cluster policy")
     yield from _validate_ids(context, path)
@@ -70,7 +70,8 @@ def _validate_group(group: int, path: Path) -> Errors:
 
 
 def validate_pod_security_context(spec: Json, path: Path, options: PodValidationOptions) -> Errors:
-    """Validate the security context of a pod, with the fields beside it that upstream's server counts to it."""
+    """Validate a pod's security context, and the host fields that upstream's internal type has in the security
+    context."""
     context = spec.get("securityContext") or {}
     if (group := context.get("fsGroup")) is not None:
         yield from _validate_group(group, path.child("fsGroup"))
@@ -112,7 +113,7 @@ def _validate_sysctls(sysctls: Sequence[Json], spec: Json, path: Path, options: 
 
 
 def host_sysctl_problem(name: str, spec: Json) -> str:
-    """Why a sysctl of a namespace cannot be set where the host's namespace is used; empty when it can."""
+    """Return the reason against a sysctl that needs a namespace of the pod's own, empty for an allowed sysctl."""
     separator = re.search("[./]", name)
     if separator and separator[0] == "/":
         name = name.translate(_SWAP_SEPARATORS)

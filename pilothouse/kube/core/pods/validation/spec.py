@@ -1,4 +1,4 @@
-"""The spec of a pod, in a pod or in a template."""
+"""Validation of pod specs in pods and templates, including pod-level resources."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 
 
 def validate_pod_spec(spec: Json, path: Path, options: PodValidationOptions, *, pod: Json | None = None) -> Errors:
-    """Yield all that is wrong with a spec, in upstream's order. `pod` is whom it belongs to; None for a template."""
+    """Yield all errors in upstream's order. `pod` is None for a template."""
     if spec.get("terminationGracePeriodSeconds") is None:
         yield required(path.child("terminationGracePeriodSeconds"))
     volumes = _check_volumes(spec, path, options, pod)
@@ -81,9 +81,9 @@ def _validate_all_containers(spec: Json, path: Path, context: PodContext) -> Err
 
 
 def _validate_after_containers(spec: Json, path: Path, options: PodValidationOptions) -> Errors:
-    """The fields that upstream checks after the containers, in upstream's order, which is the order of the causes.
+    """Validate the remaining fields in upstream's order, which is the order of the causes.
 
-    Most pods set few of them, so a field's own validator is asked only where the field says something.
+    Most pods set few of these fields: validators run only for fields that are set.
     """
     if spec.get("hostNetwork"):
         yield from networking.validate_host_network_ports(spec, path, options)
@@ -139,7 +139,7 @@ def _validate_after_containers(spec: Json, path: Path, options: PodValidationOpt
 
 
 def _validate_file_references(spec: Json, path: Path) -> Errors:
-    """A variable that is read from a file needs a volume that lives as long as the pod does."""
+    """Require an emptyDir volume for variables from files."""
     volumes = {volume.get("name"): volume for volume in spec.get("volumes") or ()}
     for at, container in containers_with_path(spec, path):
         for position, variable in enumerate(container.get("env") or ()):

@@ -1,4 +1,4 @@
-"""Volumes: each has a name and exactly one source."""
+"""Volumes and volume sources. A volume has a name and exactly one source."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TOO_MANY_VOLUME_TYPES = "may not specify more than 1 volume type"
 
 @dataclass(frozen=True, slots=True)
 class CheckedVolumes:
-    """The valid volumes by name, which containers may mount, and what is wrong with the others."""
+    """Valid volumes by name, and the errors of the other volumes."""
 
     valid: dict[str, Json] = field(default_factory=dict)
     errors: list[FieldError] = field(default_factory=list)
@@ -46,7 +46,7 @@ class CheckedVolumes:
 def check_volumes(
     volumes: Sequence[Json], path: Path, options: PodValidationOptions, *, pod_name: str = ""
 ) -> CheckedVolumes:
-    """`pod_name` is that of a real pod, from which the names of its generated claims are made."""
+    """`pod_name` is the name of a real pod, for the names of generated claims."""
     checked = CheckedVolumes()
     generated = {f"{pod_name}-{volume.get('name')}" for volume in volumes if pod_name and "ephemeral" in volume}
     for position, volume in enumerate(volumes):
@@ -95,7 +95,7 @@ def _validate_source(volume: Json, context: VolumeContext) -> Errors:
 
 
 def _sources_of(volume: Json) -> Iterable[str]:
-    """In the order of the table. Few volumes have more than one."""
+    """Return the sources in the order of SOURCES. Fast path for a single source."""
     named = [name for name in volume if name in SOURCES]
     return named if len(named) < 2 else [name for name in SOURCES if name in volume]
 
@@ -116,7 +116,7 @@ _HOST_PATH_TYPES = (
 
 @dataclass(frozen=True, slots=True)
 class VolumeContext:
-    """The volume that a source belongs to. `path` is the volume's."""
+    """The volume of a source. `path` is the path of the volume."""
 
     path: Path
     volume_name: str
@@ -129,13 +129,13 @@ Validate: TypeAlias = Callable[[Json, Path, VolumeContext], Errors]
 
 @dataclass(frozen=True, slots=True)
 class VolumeSourceRule:
-    """`shown_as` and `refused_as` are upstream's spellings in errors, where they are not the field's name."""
+    """`shown_as` and `refused_as`: upstream's spelling in errors, if different from the name of the field."""
 
     validate: Validate
     shown_as: str = ""
     refused_as: str = ""
     always: Validate | None = None
-    """Checked even when the volume has another source already."""
+    """Validated even if the volume already has another source."""
 
 
 def _simple(validate: Callable[[Json, Path], Errors], shown_as: str = "", refused_as: str = "") -> VolumeSourceRule:

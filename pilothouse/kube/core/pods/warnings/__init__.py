@@ -1,1 +1,1 @@
-"""Warnings to the authors of pods that are valid."""
+"""Warnings about valid pods."""

@@ -1,4 +1,4 @@
-"""Warnings about containers: annotations in place of fields, fractions of bytes, doubled variables and ports."""
+"""Warnings about containers: deprecated annotations, fractional bytes, duplicate variables and ports."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ SECCOMP_ANNOTATION_IGNORED = 'non-functional in v1.27+; use the "seccompProfile"
 
 _BYTES = ("memory", "ephemeral-storage")
 _MOST_CLASHES = 20
-"""Clashes of one port that are told: an answer has room for few warnings, and the number of clashes is quadratic."""
+"""Maximum reported conflicts per port. Bounds the quadratic number of conflicts."""
 
 
 def container_warnings(container: Json, path: Path, owner: Json, top: Path, *, is_template: bool) -> Iterator[str]:
-    """`owner` is the pod or template, and `top` where it stands."""
+    """`owner` is the pod or template, `top` the path of `owner`."""
     yield from _annotation_warnings(container, owner, top, is_template=is_template)
     resources = container.get("resources") or {}
     for name in _BYTES:
@@ -51,7 +51,7 @@ def _annotation_warnings(container: Json, owner: Json, top: Path, *, is_template
     if context.get("seccompProfile") is None and SECCOMP_CONTAINER_PREFIX + name in annotations:
         key = at.key(SECCOMP_CONTAINER_PREFIX + name)
         yield f"{key}: {SECCOMP_ANNOTATION_IGNORED}"
-    # Pods are warned while their annotations are turned into fields; templates keep them.
+    # Templates only: the annotations of pods become fields, with other warnings.
     annotation = annotations.get(APPARMOR_PREFIX + name)
     if not is_template or annotation is None or context.get("appArmorProfile") is not None:
         return
@@ -62,7 +62,7 @@ def _annotation_warnings(container: Json, owner: Json, top: Path, *, is_template
 
 
 def _env_warnings(container: Json, path: Path) -> Iterator[str]:
-    """A variable that is given twice is fine as long as the second is made from the first."""
+    """Warn about duplicate variables, unless the later value refers to the earlier variable."""
     seen: set[str] = set()
     for position, variable in enumerate(container.get("env") or ()):
         name, value = variable.get("name") or "", variable.get("value") or ""
@@ -88,7 +88,7 @@ def port_warnings(spec: Json, path: Path) -> Iterator[str]:
 
 
 class _SamePort:
-    """The definitions of one container port so far, by their host port: only few of many definitions clash."""
+    """Definitions of one container port, indexed by host port: few of many definitions conflict."""
 
     def __init__(self) -> None:
         self._places: list[Path] = []
@@ -107,7 +107,7 @@ class _SamePort:
             self._with_address.setdefault(number, []).append(at)
 
     def clashes(self, port: Json) -> Iterator[tuple[Path, str]]:
-        """Yield the first definitions with which this one clashes, and how, in their order."""
+        """Yield the path and the kind of conflict of earlier definitions, in order."""
         clashes = self._in_order(*_host_side(port))
         return ((self._places[at], problem) for at, problem in islice(clashes, _MOST_CLASHES))
 
@@ -128,7 +128,7 @@ def _host_side(port: Json) -> tuple[int, str]:
 
 
 def _go_port(port: Json) -> str:
-    """As Go prints the structure."""
+    """Render a port like Go's %+v."""
     name, protocol, address = (port.get(field) or "" for field in ("name", "protocol", "hostIP"))
     numbers = f"HostPort:{port.get('hostPort') or 0} ContainerPort:{port.get('containerPort') or 0}"
     return f"{{Name:{name} {numbers} Protocol:{protocol} HostIP:{address}}}"

@@ -1,4 +1,4 @@
-"""All warnings about a pod or a pod template, in upstream's order."""
+"""Warnings about pods and pod templates, in upstream's order."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def pod_template_warnings(template: Json, path: Path) -> Iterator[str]:
 
 
 def _located(obj: Json, path: Path, *, is_template: bool) -> Iterator[str]:
-    """Most pods are warned of nothing, and to know that takes no paths."""
+    """Yield the warnings. Paths are computed only for objects with warnings, the rare case."""
     if any(True for _ in _warnings(obj, NOWHERE, is_template=is_template)):
         yield from _warnings(obj, path, is_template=is_template)
 
@@ -119,7 +119,7 @@ def placement_warnings(spec: Json, path: Path) -> Iterator[str]:
 
 
 def _value_warnings(term: Json, path: Path) -> Iterator[str]:
-    """Values that no label can have: required terms are refused for them, preferred ones are not."""
+    """Warn about invalid label values in preferred terms. Required terms are rejected instead."""
     for position, expression in enumerate(term.get("matchExpressions") or ()):
         for index, value in enumerate(expression.get("values") or ()):
             for message in is_valid_label_value(value):

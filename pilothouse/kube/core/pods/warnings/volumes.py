@@ -1,4 +1,4 @@
-"""Warnings about volumes: sources that no longer work, and files that would overwrite each other."""
+"""Warnings about volumes: deprecated sources and overlapping projected files."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _DEPRECATED = {
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
-"""In the order in which they are warned of; claims of ephemeral volumes have warnings of their own."""
+"""In order of the warnings. Claims of ephemeral volumes have separate warnings."""
 _SHOWN_AS = {"storageos": "storageOS"}
 _MOST_OVERLAPS = 20
-"""Overlaps of one file that are told: an answer has room for few warnings, and the number of overlaps is quadratic."""
+"""Maximum reported overlaps per file. Bounds the quadratic number of overlaps."""
 _MOST_DIRECTORIES = 64
 
 
@@ -111,8 +111,7 @@ def _overlaps(volume: str, described: str, files: Sequence[_File]) -> Iterator[s
 
 
 class _Paths:
-    """Files by the directories above them: two overlap if their paths are the same, or one would have to be the
-    directory of the other."""
+    """Files indexed by directory. Two files overlap if the paths are equal or one path is a directory of the other."""
 
     def __init__(self) -> None:
         self._files: list[_File] = []
@@ -127,13 +126,13 @@ class _Paths:
             self._below.setdefault(directory, []).append(number)
 
     def overlapping(self, path: str) -> list[_File]:
-        """Return the first files that overlap with the path, in their order."""
+        """Return the first files that overlap with the path, in order."""
         places = [self._at.get(path, ()), self._below.get(path, ()), *(self._at.get(d, ()) for d in _directories(path))]
         return [self._files[number] for number in islice(merge(*places), _MOST_OVERLAPS)]
 
 
 def _directories(path: str) -> Iterator[str]:
-    """Yield the nearest directories above the path."""
+    """Yield the nearest parent directories."""
     end = path.rfind("/")
     for _ in range(_MOST_DIRECTORIES):
         if end < 0:

@@ -1,1 +1,1 @@
-"""Allocation for a write of a service: it takes from the pools, gives back, and is undone when the write fails."""
+"""Allocation of addresses and ports for a write of a service, reverted if the write fails."""

@@ -1,10 +1,10 @@
-"""The cluster IPs that one write of a service takes, and those that it gives back.
+"""Allocation and release of cluster IPs for one write of a service.
 
-created                       takes one for each family
-ExternalName → another type   takes one for each family
-another type → ExternalName   gives all back
-one stack → two               takes the second
-two stacks → one              gives the second back
+create                        allocate an address per family
+ExternalName → other type     allocate an address per family
+other type → ExternalName     release all addresses
+single stack → dual stack     allocate the second address
+dual stack → single stack     release the second address
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from pilothouse.machinery.validation.addresses import format_ip, parse_ip_sloppy
 
 
 class ClusterIPOperation:
-    """Addresses are taken at once. `commit` gives back what the service gave up, `revert` what was taken."""
+    """Allocates immediately. `commit` releases the addresses that the service gave up, `revert` the allocated
+    addresses."""
 
     def __init__(self, allocator: ServiceIPAllocator, *, dry_run: bool) -> None:
         self._allocator = allocator
@@ -66,7 +67,7 @@ class ClusterIPOperation:
         await self._release(self._taken)
 
     async def _take(self, service: Json, positions: range) -> None:
-        """Takes the addresses at these positions of clusterIPs: those that are named, and others for the rest."""
+        """Allocate the addresses at these positions of clusterIPs: the requested address, or any free address."""
         families, wanted = ip_families_of(service), list(cluster_ips_of(service))
         wanted += [""] * (len(families) - len(wanted))
         for position in positions:
@@ -75,7 +76,7 @@ class ClusterIPOperation:
         service["spec"]["clusterIP"] = wanted[0]
 
     async def _take_one(self, service: Json, family: str, ip: str) -> str:
-        """The address is kept as it was written, but taken under its canonical name."""
+        """Allocate the canonical form of the address, but return the address as written."""
         try:
             taken = await (self._named(service, ip) if ip else self._next(service, family))
         except RangeFull as error:
@@ -83,7 +84,12 @@ class ClusterIPOperation:
             raise InternalError.of(why) from None
         except AllocationError as error:
             why = f"failed to allocate IP {ip}: {error}" if ip else f"failed to allocate IP: {error}"
-            raise _refusal(service, why) from None
+            # Upstream prints an empty string for each address that is not yet allocated.
+            shown = list(cluster_ips_of(service))
+            shown += [""] * (len(ip_families_of(service)) - len(shown))
+            raise Invalid.of(
+                GroupKind("", "Service"), name_of(service), [invalid(root("spec", "clusterIPs"), shown, why)]
+            ) from None
         if not self._dry_run:
             self._taken.append(taken)
         return ip or taken
@@ -111,17 +117,10 @@ class ClusterIPOperation:
 
 
 def canonical(ip: str) -> str:
-    """The name of the IPAddress that stands for an address, however the service writes it."""
+    """Return the name of the IPAddress for an address in any notation."""
     address = parse_ip_sloppy(ip)
     return ip if address is None else format_ip(address)
 
 
 def _is_headless(service: Json) -> bool:
     return cluster_ips_of(service)[:1] == [NO_ADDRESS]
-
-
-def _refusal(service: Json, why: str) -> Invalid:
-    """Upstream shows an empty string for each address that is still to be allocated."""
-    shown = list(cluster_ips_of(service))
-    shown += [""] * (len(ip_families_of(service)) - len(shown))
-    return Invalid.of(GroupKind("", "Service"), name_of(service), [invalid(root("spec", "clusterIPs"), shown, why)])

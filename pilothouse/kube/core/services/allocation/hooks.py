@@ -1,8 +1,7 @@
-"""Around the writes of services: addresses and ports are allocated before the service is checked and stored.
+"""Hooks around writes of services: allocate addresses and ports before validation and storage.
 
-When the write fails, what it took is given back. When nobody knows what became of it, because the request was
-cancelled in the middle, nothing is given back: an address that two services have is worse than one that none has,
-and the repair finds the latter.
+A failed write releases its allocations. A write with unknown outcome, because the request was cancelled, releases
+nothing: a leaked address is harmless and found by the repair, an address of two services is not.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Operation:
-    """The addresses and ports that one write takes and gives back."""
+    """Allocations and releases of one write."""
 
     ips: ClusterIPOperation
     ports: PortOperation
 
 
 class ReleaseHooks(Hooks):
-    """Gives back what a service had when it is gone: all that a write of its status can lead to."""
+    """Releases everything when a service is removed. Sufficient for status updates."""
 
     def __init__(
         self, families: ClusterFamilies, ips: ServiceIPAllocator, ports: PortAllocator, endpoints: RegistryStore
@@ -60,7 +59,11 @@ class ReleaseHooks(Hooks):
             return
         service = deleted.parse()
         default_on_read(service, self.families.default)
-        await self._delete_endpoints(service)
+        # A new service of the same name must not inherit the endpoints.
+        try:
+            await self._endpoints.delete(name_of(service), namespace=namespace_of(service))
+        except StatusError as error:
+            _log.error("delete service endpoints %s/%s failed: %s", namespace_of(service), name_of(service), error)
         if needs_cluster_ip(service) and cluster_ips_of(service)[:1] != [NO_ADDRESS]:
             for ip in cluster_ips_of(service):
                 await self.ips.release(canonical(ip))
@@ -69,16 +72,9 @@ class ReleaseHooks(Hooks):
             ports.append(health_check_port_of(service))
         await release_ports(self.ports, ports)
 
-    async def _delete_endpoints(self, service: Json) -> None:
-        """Delete the service's endpoints, so that a new service of the same name does not begin with them."""
-        try:
-            await self._endpoints.delete(name_of(service), namespace=namespace_of(service))
-        except StatusError as error:
-            _log.error("delete service endpoints %s/%s failed: %s", namespace_of(service), name_of(service), error)
-
 
 class AllocationHooks(ReleaseHooks):
-    """Allocates for creates and updates, too."""
+    """Allocates on create and update, and releases on removal."""
 
     @asynccontextmanager
     async def around_create(self, obj: Json, *, dry_run: bool) -> AsyncIterator[None]:

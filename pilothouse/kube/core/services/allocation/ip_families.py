@@ -1,4 +1,4 @@
-"""The IP families of a service, from those that it asks for, those that it had, and those of the cluster."""
+"""The IP families of a service, derived from the request, the stored service and the cluster's families."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _POLICY = root("spec", "ipFamilyPolicy")
 
 @dataclass(frozen=True, slots=True)
 class ClusterFamilies:
-    """The families that the cluster has addresses of, the default one first."""
+    """The IP families of the cluster's service ranges, the default family first."""
 
     configured: tuple[str, ...]
 
@@ -42,8 +42,7 @@ class ClusterFamilies:
 
 
 def keeps_dual_stack_preference(service: Json, old: Json | None) -> bool:
-    """A service that prefers two stacks and does not change keeps the addresses it has, whatever became of the
-    cluster's stacks since."""
+    """Report whether an unchanged PreferDualStack service keeps its addresses, regardless of changes of the cluster."""
     return (
         old is not None
         and type_of(service) == type_of(old) != EXTERNAL_NAME
@@ -55,7 +54,7 @@ def keeps_dual_stack_preference(service: Json, old: Json | None) -> bool:
 
 
 def init_ip_families(service: Json, old: Json | None, cluster: ClusterFamilies) -> None:
-    """Fills in ipFamilyPolicy and ipFamilies. Raises Invalid when they cannot be had."""
+    """Set ipFamilyPolicy and ipFamilies. Raises Invalid for an impossible combination."""
     if type_of(service) == EXTERNAL_NAME or keeps_dual_stack_preference(service, old):
         return
     spec = service["spec"]
@@ -79,7 +78,8 @@ def _inferred_policy(service: Json, old: Json | None) -> str:
 
 
 def _reduce(service: Json, old: Json) -> Errors:
-    """To ask for one stack drops the second address and family; to leave them out while asking for two is an error."""
+    """Drop the second address and family on a change to single stack. Dual stack without a second family is an
+    error."""
     spec, policy = service["spec"], ip_family_policy_of(service)
     parts = {"clusterIPs": "cluster IP", "ipFamilies": "IP family"}
     for field, what in parts.items():
@@ -101,7 +101,7 @@ def _single_stack_errors(service: Json) -> Errors:
 
 
 def _infer_families(service: Json, cluster: ClusterFamilies) -> Errors:
-    """A family for each address that has none yet."""
+    """Append a family for each address without family."""
     ips, families = cluster_ips_of(service), list(ip_families_of(service))
     for position, ip in enumerate(ips):
         if ip == NO_ADDRESS:

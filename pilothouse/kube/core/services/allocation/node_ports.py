@@ -1,4 +1,4 @@
-"""The node ports that one write of a service takes, and those that it gives up."""
+"""Allocation and release of node ports for one write of a service."""
 
 from __future__ import annotations
 
@@ -23,7 +23,18 @@ from pilothouse.machinery.status_error import StatusError
 async def allocate_for_create(service: Json, operation: PortOperation) -> None:
     """Raises Invalid, InternalError."""
     if has_node_ports(service):
-        await _init_node_ports(service, operation)
+        # Ports with the same number, such as DNS over TCP and UDP, share a node port by default.
+        chosen: dict[int, int] = {}
+        for position, port in enumerate(ports_of(service)):
+            if not port.get("nodePort") and not gets_node_ports(service):
+                continue
+            number = port.get("port") or 0
+            if number not in chosen:
+                chosen[number] = port["nodePort"] = await _first_node_port(service, position, operation)
+            elif not port.get("nodePort"):
+                port["nodePort"] = chosen[number]
+            elif port["nodePort"] != chosen[number]:
+                await _take(service, position, port["nodePort"], operation)
     if needs_health_check(service):
         await _allocate_health_check(service, operation)
 
@@ -39,21 +50,6 @@ async def allocate_for_update(service: Json, old: Json, operation: PortOperation
         await _allocate_health_check(service, operation)
     elif needs_health_check(old) and not needs_health_check(service):
         operation.give_up(health_check_port_of(old))
-
-
-async def _init_node_ports(service: Json, operation: PortOperation) -> None:
-    """Ports with the same number, such as DNS over TCP and UDP, share a node port unless they name others."""
-    chosen: dict[int, int] = {}
-    for position, port in enumerate(ports_of(service)):
-        if not port.get("nodePort") and not gets_node_ports(service):
-            continue
-        number = port.get("port") or 0
-        if number not in chosen:
-            chosen[number] = port["nodePort"] = await _first_node_port(service, position, operation)
-        elif not port.get("nodePort"):
-            port["nodePort"] = chosen[number]
-        elif port["nodePort"] != chosen[number]:
-            await _take(service, position, port["nodePort"], operation)
 
 
 async def _first_node_port(service: Json, position: int, operation: PortOperation) -> int:

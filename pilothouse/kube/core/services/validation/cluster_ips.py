@@ -1,4 +1,4 @@
-"""clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy, which must agree with each other."""
+"""Validation and consistency of clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FAMILIES = root("spec", "ipFamilies")
 
 
 def validate_cluster_ips(service: Json, old: Json | None) -> Errors:
-    """Also used before anything is allocated, so that allocation meets no surprises."""
+    """Validate the fields. Also called before allocation, as a precondition of the allocation."""
     if type_of(service) == EXTERNAL_NAME:
         return
     ips = cluster_ips_of(service)
@@ -51,7 +51,7 @@ def validate_cluster_ips(service: Json, old: Json | None) -> Errors:
     yield from wrong
     if len(ips) > 2:
         yield invalid(_IPS, ips, AT_MOST_TWO)
-    # With addresses that are none, what follows would only be noise.
+    # Skip further errors about invalid addresses.
     if not wrong:
         yield from _validate_dual_stack(service)
 

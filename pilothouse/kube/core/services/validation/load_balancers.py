@@ -1,4 +1,4 @@
-"""The fields that only load balancers have, and what load balancers report back."""
+"""Validation of the fields and the status of load balancers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def validate_load_balancer_fields(service: Json, old: Json | None) -> Errors:
 
 
 def _validate_source_ranges(service: Json, old: Json | None) -> Errors:
-    """From the field or else from the annotation. In both, spaces around a range are allowed."""
+    """Validate the field, or else the annotation. Both may have spaces around a range."""
     ranges = service["spec"].get("loadBalancerSourceRanges") or []
     annotation = annotations_of(service).get(SOURCE_RANGES_ANNOTATION)
     if ranges:
@@ -73,7 +73,7 @@ def validate_load_balancer_status(service: Json, old: Json) -> Errors:
 
 
 def ingress_points(service: Json) -> list[Json]:
-    """Return the points at which the load balancer takes traffic in."""
+    """Return the ingress points in the load balancer's status."""
     return ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
 
 

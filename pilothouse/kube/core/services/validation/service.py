@@ -1,4 +1,4 @@
-"""Services as a whole: every check, in upstream's order."""
+"""Validation of services in upstream's order: ports, addresses, affinity, traffic policies and health checks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SPEC = root("spec")
 
 
 def validate_service(service: Json, old: Json | None) -> Errors:
-    """`old` is the stored service on an update: what it has already, it may keep."""
+    """`old` is the stored service of an update. Stored faults are tolerated."""
     annotations = annotations_of(service)
     hints, mode = annotations.get(TOPOLOGY_HINTS), annotations.get(TOPOLOGY_MODE)
     if hints is not None and mode is not None and hints != mode:
@@ -115,7 +115,7 @@ def validate_ports(service: Json) -> Errors:
 
 
 def validate_port_uniqueness(service: Json) -> Errors:
-    """A port or node port may be used once with each protocol; a ClusterIP service has no node ports at all."""
+    """Require unique ports and node ports per protocol. A ClusterIP service has no node ports."""
     ports = ports_of(service)
     if type_of(service) == CLUSTER_IP:
         for position, port in enumerate(ports):
@@ -143,7 +143,7 @@ def _validate_unique_node_ports(ports: list[Json]) -> Errors:
 
 
 def _printed(protocol: str, port: int) -> Json:
-    """A port of which only these two are set, as messages show it."""
+    """Return a port with only these fields in the form of upstream's messages."""
     return {"Name": "", "Protocol": protocol, "AppProtocol": None, "Port": port, "TargetPort": 0, "NodePort": 0}
 
 

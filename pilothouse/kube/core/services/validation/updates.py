@@ -1,4 +1,4 @@
-"""Validation of an update of a service: a second address or family can come and go, the first ones are for ever."""
+"""Validation of service updates: the first address and family are immutable, the second may be added or removed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def validate_health_check_update(service: Json, old: Json) -> Errors:
 
 
 def _free_to_change(service: Json, old: Json) -> bool:
-    """From and to ExternalName everything may change."""
+    """Report whether the type changes from or to ExternalName: then all fields are mutable."""
     return EXTERNAL_NAME in (type_of(service), type_of(old))
 
 
