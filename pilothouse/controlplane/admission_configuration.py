@@ -1,4 +1,14 @@
-"""--admission-control-config-file: what is configured of each admission plug-in, there or in files of their own."""
+"""Configuration of admission plugins (--admission-control-config-file).
+
+The file holds the configuration of each plugin, inline or as a path. Webhook plugins may name a kubeconfig, whose users
+are named after webhooks. The lookup tries the most specific name first:
+
+    webhook.ns.svc:8443, *.ns.svc:8443      always
+    webhook.ns.svc, *.ns.svc                if the port is 443
+    *, or the user of the current context   fallback
+
+Webhook and policy plugins may also name a directory of static manifests (staticManifestsDir).
+"""
 
 from __future__ import annotations
 
@@ -30,42 +40,38 @@ _KINDS = (_KIND, ("apiserver.k8s.io/v1alpha1", "AdmissionConfiguration"))
 _FIELDS = frozenset(("apiVersion", "kind", "plugins"))
 _PLUGIN_FIELDS = frozenset(("name", "path", "configuration"))
 _UNVERSIONED = {"podNodeSelectorPluginConfig": "PodNodeSelector", "imagePolicy": "ImagePolicyWebhook"}
-"""Configurations from before there was a kind for them: the field by which they are known, and the plug-in."""
+"""Marker field of an unversioned configuration -> plugin."""
 
 
 def admission_configurations(file: str) -> Mapping[str, Json]:
-    """Return the configurations by the names of their plug-ins. Raises ValueError."""
+    """Return plugin name -> configuration. Raises ValueError."""
     configuration = _read(Path(file))
     for field, plugin in _UNVERSIONED.items():
         if field in configuration and "kind" not in configuration:
             return {plugin: configuration}
     api_version, kind = configuration.get("apiVersion"), configuration.get("kind")
     if (api_version, kind) not in _KINDS:
-        why = f"no kind {quote(str(kind or ''))} is registered for version {quote(str(api_version or ''))}"
-        raise ValueError(f"{file}: {why}; expected {_KIND[1]} of {_KIND[0]}")
+        reason = f"no kind {quote(str(kind or ''))} is registered for version {quote(str(api_version or ''))}"
+        raise ValueError(f"{file}: {reason}; expected {_KIND[1]} of {_KIND[0]}")
     _check_fields(configuration, _FIELDS, file)
-    found: dict[str, Json] = {}
+    by_plugin: dict[str, Json] = {}
     for index, plugin in enumerate(configuration.get("plugins") or ()):
         where = f"{file}: plugins[{index}]"
         _check_fields(plugin, _PLUGIN_FIELDS, where)
-        # Of several for one plug-in the first counts.
-        found.setdefault(plugin.get("name") or "", _plugin(plugin, Path(file).parent, where))
-    return found
+        settings = plugin.get("configuration")
+        if settings is None:
+            settings = _read(Path(file).parent / plugin["path"]) if plugin.get("path") else {}
+        elif not isinstance(settings, dict):
+            raise ValueError(f"{where}.configuration is no object")
+        by_plugin.setdefault(plugin.get("name") or "", dict(settings))  # the first configuration of a plugin wins
+    return by_plugin
 
 
 def check_plugin_configuration(plugin: str, configuration: Json, kind: str, fields: Iterable[str]) -> None:
-    """Raises ValueError where the configuration of a plug-in is not of its kind, or has more than its fields."""
+    """Raise ValueError if a plugin's configuration has another kind or an unknown field."""
     if (configuration.get("apiVersion"), configuration.get("kind")) != (_KIND[0], kind):
         raise ValueError(f"{plugin}: the configuration must be a {kind} of {_KIND[0]}")
     _check_fields(configuration, frozenset(("apiVersion", "kind", *fields)), plugin)
-
-
-def _plugin(plugin: Json, folder: Path, where: str) -> Json:
-    if plugin.get("configuration") is not None:
-        if not isinstance(plugin["configuration"], dict):
-            raise ValueError(f"{where}.configuration is no object")
-        return dict(plugin["configuration"])
-    return _read(folder / plugin["path"]) if plugin.get("path") else {}
 
 
 def _check_fields(value: Any, fields: frozenset[str], where: str) -> None:
@@ -82,8 +88,8 @@ def _read(file: Path) -> Json:
     except YamlError as error:
         raise ValueError(f"{file}: {error}") from None
     except OSError as error:
-        why = f"unable to read admission control configuration from {quote(str(file))} [{error.strerror}]"
-        raise ValueError(why) from None
+        reason = f"unable to read admission control configuration from {quote(str(file))} [{error.strerror}]"
+        raise ValueError(reason) from None
     if parsed.strict_error:
         raise ValueError(f"{file}: {parsed.strict_error}")
     if not isinstance(parsed.value, dict):
@@ -98,7 +104,7 @@ _FIELD = "staticManifestsDir"
 def static_admission(
     configurations: Mapping[str, Json], enabled: Collection[str], features: FeatureGates
 ) -> StaticAdmission:
-    """Load the manifests of all enabled plug-ins whose configurations name a directory. Raises ValueError."""
+    """Load the manifests of every enabled plugin with a staticManifestsDir. Raises ValueError."""
     directories: dict[str, str] = {}
     for plugin, configuration in configurations.items():
         if plugin in enabled and plugin in {*LOAD_POLICIES, *LOAD_WEBHOOKS} and configuration:
@@ -119,23 +125,23 @@ def _problem(directory: str, features: FeatureGates) -> FieldError | None:
     if not directory.startswith("/"):
         return invalid(_FIELD, directory, "must be an absolute file path")
     try:
-        found = Path(directory).stat()
+        status = Path(directory).stat()
     except OSError as error:
-        why = f"stat {directory}: {(error.strerror or '').lower()}"
-        return invalid(_FIELD, directory, f"unable to read: {why}")
-    return None if stat.S_ISDIR(found.st_mode) else invalid(_FIELD, directory, "must be a directory")
+        reason = f"stat {directory}: {(error.strerror or '').lower()}"
+        return invalid(_FIELD, directory, f"unable to read: {reason}")
+    return None if stat.S_ISDIR(status.st_mode) else invalid(_FIELD, directory, "must be a directory")
 
 
-def _loaded(what: str, loaders: Mapping[str, Load[T]], directories: Mapping[str, str]) -> dict[str, StaticManifests[T]]:
-    found: dict[str, StaticManifests[T]] = {}
+def _loaded(kind: str, loaders: Mapping[str, Load[T]], directories: Mapping[str, str]) -> dict[str, StaticManifests[T]]:
+    by_plugin: dict[str, StaticManifests[T]] = {}
     for plugin, load in loaders.items():
         if directory := directories.get(plugin):
             try:
-                found[plugin] = StaticManifests(directory, load, plugin=plugin, server_id=server_id())
+                by_plugin[plugin] = StaticManifests(directory, load, plugin=plugin, server_id=server_id())
             except ManifestError as error:
-                where = f"failed to load static {what} manifests from {quote(directory)}"
+                where = f"failed to load static {kind} manifests from {quote(directory)}"
                 raise ValueError(f"failed to initialize admission plugin {quote(plugin)}: {where}: {error}") from None
-    return found
+    return by_plugin
 
 
 _PLUGINS = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
@@ -144,28 +150,24 @@ _WEBHOOK_FIELDS = ("kubeConfigFile", "staticManifestsDir")
 
 
 def webhook_credentials(configurations: Mapping[str, Json]) -> dict[str, FindCredentials]:
-    """Return the credentials by the names of the plug-ins that have a configuration. Raises ValueError."""
-    found: dict[str, FindCredentials] = {}
+    """Return the credential lookup of each plugin with a kubeconfig. Raises ValueError."""
+    by_plugin: dict[str, FindCredentials] = {}
     for plugin in _PLUGINS:
-        file = _kubeconfig(plugin, configurations.get(plugin) or {})
+        configuration = configurations.get(plugin)
+        if not configuration:
+            continue
+        check_plugin_configuration(plugin, configuration, _WEBHOOK_KIND, _WEBHOOK_FIELDS)
+        file: str = configuration.get("kubeConfigFile") or ""
+        if file and not file.startswith("/"):
+            raise ValueError(f"{plugin}: kubeConfigFile: Invalid value: {quote(file)}: must be an absolute file path")
         if file:
             try:
                 users = load_users(file)
                 credentials = {name: UserCredentials(config) for name, config in users.by_name.items()}
             except (ConfigError, OSError) as error:
                 raise ValueError(f"{plugin}: {error}") from None
-            found[plugin] = partial(_find, users, credentials)
-    return found
-
-
-def _kubeconfig(plugin: str, configuration: Json) -> str:
-    if not configuration:
-        return ""
-    check_plugin_configuration(plugin, configuration, _WEBHOOK_KIND, _WEBHOOK_FIELDS)
-    file: str = configuration.get("kubeConfigFile") or ""
-    if file and not file.startswith("/"):
-        raise ValueError(f"{plugin}: kubeConfigFile: Invalid value: {quote(file)}: must be an absolute file path")
-    return file
+            by_plugin[plugin] = partial(_find, users, credentials)
+    return by_plugin
 
 
 def _find(
@@ -176,7 +178,7 @@ def _find(
 
 
 def _names(target: str) -> Iterator[str]:
-    """Under which the users for a webhook are looked up."""
+    """Yield the user names to try for a webhook, most specific first."""
     host, _, port = target.rpartition(":")
     for name in (target, host) if port == "443" else (target,):
         yield name
@@ -209,9 +211,8 @@ class UserCredentials:
 
 
 def _impersonation(impersonate: ImpersonationConfig) -> Iterator[tuple[str, str]]:
-    """Return the impersonation headers. Several values stand in one header: a webhook is no API server, and reads them
-    as HTTP has it.
-    """
+    """Yield the impersonation headers. Values share one header, comma-separated: webhooks parse plain HTTP, not the
+    repeated headers of the API server."""
     if impersonate.user:
         yield "Impersonate-User", impersonate.user
         if impersonate.uid:

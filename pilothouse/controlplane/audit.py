@@ -1,4 +1,4 @@
-"""Auditing as the options ask for it: a policy, a log file, a webhook."""
+"""Construction of audit logging from the options: policy, log backend, webhook backend."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _MEGABYTE = 1024 * 1024
 class Audit:
     auditing: Auditing
     run: Callable[[], Coroutine[Any, Any, None]]
-    """Sends what the backends have gathered, until cancelled."""
+    """Send buffered events of the backends until cancelled."""
 
 
 def build_audit(options: AuditOptions) -> Audit | None:
-    """None where there is nowhere to log to. Raises OSError, ValueError."""
+    """Build audit logging; None without a backend. Raises OSError, ValueError."""
     policy = read_policy(Path(options.policy_file))
     backends: list[Backend] = []
     webhook: GenericWebhook | None = None
@@ -92,7 +92,7 @@ def _log_backend(options: AuditOptions) -> Backend:
 
 def _webhook_backend(webhook: GenericWebhook, options: AuditOptions) -> Backend:
     async def send(events: list[Json]) -> None:
-        # It need not answer anything.
+        # The webhook may respond with an empty body.
         with suppress(InvalidResponse):
             await webhook.post({"kind": "EventList", "apiVersion": "audit.k8s.io/v1", "metadata": {}, "items": events})
 

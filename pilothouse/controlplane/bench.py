@@ -1,4 +1,4 @@
-"""The test bench of a server with --testing: a server of the chain like the others, before custom resources."""
+"""Test bench of a server with --testing, placed in the chain before custom resources."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def new_scope(options: CompletedOptions) -> ServerScope | None:
-    """Have what this task begins from now on go by a time that can be set; None where the server is to behave."""
+    """Give the current task, and tasks that it starts, a controllable clock. Return None without --testing."""
     if not options.pilothouse.testing:
         return None
     from pilothouse.bench.scope import new_scope
@@ -25,7 +25,7 @@ def new_scope(options: CompletedOptions) -> ServerScope | None:
 
 
 def new_bench(scope: ServerScope | None, generic: GenericConfig, snapshots: Snapshots) -> Bench | None:
-    """Return the bench, or None where the server is to behave."""
+    """Return the test bench; None without --testing."""
     if scope is None:
         return None
     from pilothouse.bench.bench import Bench
@@ -34,7 +34,7 @@ def new_bench(scope: ServerScope | None, generic: GenericConfig, snapshots: Snap
 
 
 def with_test_bench(bench: Bench | None, generic: GenericConfig, delegate: GenericAPIServer) -> GenericAPIServer:
-    """Return the delegate, or with --testing a server of the bench in front of it."""
+    """Put the test bench in front of the delegate. Return the delegate unchanged without --testing."""
     if bench is None:
         return delegate
     return bench.install(replace(generic, definitions=bench.definitions), delegate)

@@ -1,6 +1,6 @@
 """The server chain: aggregator → kube → extensions → not found.
 
-Each server answers what it knows and calls its delegate for the rest.
+Each server handles its own paths and passes other requests to its delegate.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from pilothouse.controlplane.cluster_components import install_cluster_component
 from pilothouse.controlplane.config import Config
 from pilothouse.controlplane.leader_election import install_leader_election
 from pilothouse.controlplane.loopback import Loopback
-from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.extensions.server import ExtensionsServer
 from pilothouse.kube.core.services.lister import ServiceLister
 from pilothouse.kube.server import KubeServer
@@ -38,12 +37,17 @@ from pilothouse.machinery.names import GroupVersion
 
 def create_server_chain(config: Config) -> Aggregator:
     count_requests_in(REST_CLIENT_METRICS)
-    loopback = Loopback(config.chain, host=_own_host(config.options.secure_serving))
+    serving = config.options.secure_serving
+    address = ip_address(serving.bind_address)
+    host = "::1" if address.is_unspecified else str(address)
+    loopback = Loopback(
+        config.chain, host=f"[{host}]:{serving.secure_port}" if ":" in host else f"{host}:{serving.secure_port}"
+    )
     nobody = not_found(config.generic.lifecycle.mux_and_discovery_complete)
     extensions = ExtensionsServer(config.generic, delegate=nobody)
     delegate = with_test_bench(config.bench, config.generic, with_simulated_metrics(config, extensions.generic))
     kube = KubeServer(config.kube, delegate=delegate, client=loopback.client)
-    # Admission is the same for custom resources; what it asks about is stored by the kube server.
+    # Custom resources share the admission plugins, whose configuration objects the kube server stores.
     extensions.admission.plugins = kube.admission.plugins
     aggregator_config = AggregatorConfig(
         config.generic,
@@ -51,7 +55,12 @@ def create_server_chain(config: Config) -> Aggregator:
         definitions=extensions.definitions if extensions.crd_api_enabled else None,
         admission=kube.admission,
         priorities=API_VERSION_PRIORITIES,
-        proxy=_proxy(config),
+        proxy=ProxyConfig(
+            config.generic.services,
+            Transports(ProxyClientCertificate(config.proxy_client)),
+            reject_redirects=config.options.aggregator.reject_forwarding_redirect,
+            run_options=config.generic.run_options,
+        ),
         proxy_client_is_given=bool(config.options.aggregator.proxy_client_cert_file),
         services=ServiceLister(kube.registries),
     )
@@ -66,25 +75,8 @@ def create_server_chain(config: Config) -> Aggregator:
     return aggregator
 
 
-def _proxy(config: Config) -> ProxyConfig:
-    """How the servers of other API groups are reached."""
-    return ProxyConfig(
-        config.generic.services,
-        Transports(ProxyClientCertificate(config.proxy_client)),
-        reject_redirects=config.options.aggregator.reject_forwarding_redirect,
-        run_options=config.generic.run_options,
-    )
-
-
-def _own_host(serving: SecureServingOptions) -> str:
-    """Return the address by which the server would reach itself: the loopback's, where it listens on all."""
-    address = ip_address(serving.bind_address)
-    host = "::1" if address.is_unspecified else str(address)
-    return f"[{host}]:{serving.secure_port}" if ":" in host else f"{host}:{serving.secure_port}"
-
-
 def with_simulated_metrics(config: Config, delegate: GenericAPIServer) -> GenericAPIServer:
-    """Return the delegate, or where nodes are simulated a server of their metrics in front of it."""
+    """Put metrics.k8s.io in front of the delegate if nodes are simulated."""
     if not config.options.simulation.nodes:
         return delegate
     from pilothouse.nodes.metrics.definitions import MetricsDefinitions
@@ -124,7 +116,8 @@ _GROUPS: dict[str, tuple[int, dict[str, int]]] = {
     "metrics.k8s.io": (100, {"v1beta1": 100}),
     "testing.pilothouse.dev": (50, {"v1alpha1": 15}),
 }
-"""Each group's place among groups, and the places of its versions; what is greater comes first."""
+"""group -> (group priority, version -> version priority). Higher priorities come first. Only listed versions get an
+APIService."""
 
 API_VERSION_PRIORITIES: Priorities = {
     GroupVersion(group, version): APIServicePriority(group_priority, version_priority)

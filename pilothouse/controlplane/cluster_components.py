@@ -1,8 +1,7 @@
-"""What moves in a cluster: the controllers, the scheduler, and simulated nodes.
+"""Cluster components in the server process: controllers, scheduler, simulated nodes.
 
-Where nobody else could run them they share one term, and with it their informers: each object is kept once for all of
-them. On a store that is shared with others each is elected by a lease of its own, so that a kube-scheduler can take
-over while the controllers stay.
+Without leader election the components share one set of informers, so that each object is cached once. With leader
+election each component has its own lease, so that a kube-scheduler can take over while the controllers stay.
 """
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ import importlib
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.client.idleness import at_work
@@ -25,17 +25,10 @@ from pilothouse.controlplane.options.completion import CompletedOptions
 
 if TYPE_CHECKING:
     from pilothouse.controllers.context import ControllerContext
-    from pilothouse.nodes.config import SimulationConfig
-from typing import TYPE_CHECKING, Final
-
-from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
-
-if TYPE_CHECKING:
-    from pilothouse.controllers.context import ControllerContext
 
 
 def install_cluster_components(server: GenericAPIServer, options: CompletedOptions, loopback: Loopback) -> None:
-    """Add the hooks that run them; none to a server in which nothing moves but what clients move."""
+    """Add the hooks that run the enabled components."""
     controllers = Controllers(options, loopback)
     parts = [part for part in (Scheduler(options, loopback), SimulatedNodes(options, loopback)) if part.is_wanted]
     if not options.controllers.leader_elect:
@@ -56,7 +49,7 @@ async def _run_alone(part: Scheduler | SimulatedNodes, options: CompletedOptions
 
 
 KUBELET_PROGRAM = "kubelet"
-"""The name under which managedFields record what they change."""
+"""Manager name in managedFields."""
 
 
 class SimulatedNodes:
@@ -71,26 +64,23 @@ class SimulatedNodes:
         self._options = options
 
     async def run(self, context: ControllerContext) -> None:
-        """Until cancelled."""
+        """Run until cancelled. Without --nodes, wait for the first simulated node."""
         if not self._options.simulation.nodes:
             await _first_simulated_node(context)
         with at_work("the start of simulated nodes"):
-            await asyncio.to_thread(importlib.import_module, "pilothouse.nodes.simulation")  # requests do not wait
+            # The import is slow, and must not block the event loop.
+            await asyncio.to_thread(importlib.import_module, "pilothouse.nodes.simulation")
             kubelet = await asyncio.to_thread(ensure_kubelet_certificates, Path(self._options.pilothouse.data_dir))
         from pilothouse.nodes import simulation
+        from pilothouse.nodes.config import SimulationConfig
 
-        await simulation.run(context.acting_through(self.client), _config(self._options), kubelet)
-
-
-def _config(options: CompletedOptions) -> SimulationConfig:
-    from pilothouse.nodes.config import SimulationConfig
-
-    given = asdict(options.simulation)
-    return SimulationConfig(**{name: value for name, value in given.items() if name != "runs_here"})
+        values = asdict(self._options.simulation)
+        config = SimulationConfig(**{name: value for name, value in values.items() if name != "runs_here"})
+        await simulation.run(context.acting_through(self.client), config, kubelet)
 
 
 async def _first_simulated_node(context: ControllerContext) -> None:
-    """Returns when there is one."""
+    """Wait until a Node has the annotation pilothouse.dev/simulated."""
     from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
     from pilothouse.controllers.resources import NODES
     from pilothouse.machinery.objects import annotations_of
@@ -108,7 +98,7 @@ async def _first_simulated_node(context: ControllerContext) -> None:
 
 
 SCHEDULER_PROGRAM: Final = "kube-scheduler"
-"""The name under which managedFields record what it changes, and that of its lease."""
+"""Manager name in managedFields, and name of the lease."""
 _USER = User(f"system:{SCHEDULER_PROGRAM}", groups=(ALL_AUTHENTICATED,))
 
 
@@ -122,7 +112,7 @@ class Scheduler:
         self.client = loopback.client_named(SCHEDULER_PROGRAM, user)
 
     async def run(self, context: ControllerContext) -> None:
-        """Until cancelled."""
+        """Wait for the first node, then schedule until cancelled."""
         from pilothouse.controllers.manager import first_object
         from pilothouse.controllers.resources import NODES
 

@@ -71,17 +71,29 @@ def new_config(
         enabled=parse_runtime_config(options.api_enablement.runtime_config),
         features=features,
     )
-    address = PublicAddress(_endpoint_ip(options), options.secure_serving.secure_port)
+    advertised = options.generic.advertise_address
+    address = PublicAddress(
+        host_address() if ip_address(advertised).is_loopback else advertised, options.secure_serving.secure_port
+    )
     proxy = front_proxy(options)
     authorization = set_up_authorization(options.authorization)
     accounts = service_account_config(options)
     authentication = set_up_authentication(options, accounts, registries, proxy)
     parts = ConfigParts(options, registries, authentication, authorization, accounts, address, proxy, place)
-    generic, audit = generic_config(parts), _audit(options)
+    generic = generic_config(parts)
+    audit: Audit | None = None
+    if options.audit.policy_file:
+        from pilothouse.controlplane.audit import build_audit  # imports an HTTP client
+
+        audit = build_audit(options.audit)
     lifetimes = {"/events/": registries.event_ttl, "/masterleases/": endpoint_reconciler.TTL}
     snapshots = Snapshots(registries.store, root=registries.root, lifetimes=lifetimes)
     bench = new_bench(scope, generic, snapshots)
-    tracer = _tracer(options)
+    tracer: RecordingTracer | None = None
+    if (traces := options.traces.configuration) is not None:
+        from pilothouse.controlplane.tracing import build_tracer
+
+        tracer = build_tracer(traces)
     chain = replace(
         filter_config(parts, generic), auditing=audit.auditing if audit else None, bench=bench, tracer=tracer
     )
@@ -94,26 +106,3 @@ def new_config(
     if generic.flow_control is not None:
         background["metrics of flow control"] = FlowControlCollector(generic.flow_control).run
     return Config(options, generic, kube, chain, proxy.client, snapshots, place, bench, background)
-
-
-def _audit(options: CompletedOptions) -> Audit | None:
-    if not options.audit.policy_file:
-        return None
-    from pilothouse.controlplane.audit import build_audit  # imports an HTTP client
-
-    return build_audit(options.audit)
-
-
-def _tracer(options: CompletedOptions) -> RecordingTracer | None:
-    configuration = options.traces.configuration
-    if configuration is None:
-        return None
-    from pilothouse.controlplane.tracing import build_tracer
-
-    return build_tracer(configuration)
-
-
-def _endpoint_ip(options: CompletedOptions) -> str:
-    """Return the advertised address. As upstream does, replace a loopback address by the address of the host."""
-    advertised = options.generic.advertise_address
-    return host_address() if ip_address(advertised).is_loopback else advertised

@@ -1,4 +1,4 @@
-"""The configuration of the controllers inside this server, made from the options."""
+"""Configuration of the controllers in the server process, from the options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pilothouse.controllers.config import (
     NodeIPAMConfig,
     NodeLifecycleConfig,
 )
-from pilothouse.controllers.context import ControllerConfig, SignToken
+from pilothouse.controllers.context import ControllerConfig
 from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
 from pilothouse.controlplane.authentication.setup import service_account_config
 from pilothouse.controlplane.certificates.paths import CertificatePaths
@@ -22,13 +22,18 @@ from pilothouse.kube.admission.quota.registry import evaluator_of
 from pilothouse.kube.serviceaccount.keys import SigningKey, TokenIssuer
 
 _SHARED_STORE_GRACE, _OWN_STORE_GRACE = 5.0, 0.5
-"""Before a namespace is emptied: other servers learn of its end with a delay; here only requests in flight do not."""
+"""Seconds before a terminating namespace is emptied. Servers that share a store observe the termination late; on a
+local store only in-flight requests do."""
 
 
 def controller_config(options: CompletedOptions) -> ControllerConfig:
-    """Reads files. Raises OSError."""
+    """Build the configuration; reads certificate files. Raises OSError."""
     gates = options.features.gates
+    serving_pair = options.secure_serving.given_pair
+    signing_key_file = service_account_config(options).signing_key_file
     given, own = options.controllers, CertificatePaths.under(Path(options.pilothouse.data_dir))
+    # Without --root-ca-file a given serving certificate is its own trust anchor.
+    root_ca = Path(given.root_ca_file or (serving_pair.cert_file if serving_pair else own.ca_cert))
     return ControllerConfig(
         concurrent_namespace_syncs=given.concurrent_namespace_syncs,
         namespace_deletion_grace_period=_SHARED_STORE_GRACE if options.etcd.capabilities.shared else _OWN_STORE_GRACE,
@@ -42,9 +47,9 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
         resource_quota_sync_period=given.resource_quota_sync_period,
         quota_evaluators=evaluator_of,
         endpoints=EndpointConfig(**asdict(options.endpoint_controllers)),
-        root_ca=(root_ca := _root_ca(options)).read_bytes(),
+        root_ca=root_ca.read_bytes(),
         root_ca_file=root_ca,
-        sign_token=_sign_token(options),
+        sign_token=TokenIssuer(LEGACY_ISSUER, SigningKey(signing_key_file)).sign if signing_key_file else None,
         legacy_service_account_token_clean_up_period=given.legacy_service_account_token_clean_up_period,
         cluster_signing_cert_file=Path(given.cluster_signing_cert_file or own.ca_cert),
         cluster_signing_key_file=Path(given.cluster_signing_key_file or own.ca_key),
@@ -90,15 +95,3 @@ def node_ipam_config(given: NodeControllerOptions, service_cidrs: tuple[str, ...
         node_cidr_mask_size_ipv6=given.node_cidr_mask_size_ipv6,
         service_cidrs=service_cidrs,
     )
-
-
-def _root_ca(options: CompletedOptions) -> Path:
-    """A serving certificate that was given vouches for itself."""
-    own = CertificatePaths.under(Path(options.pilothouse.data_dir)).ca_cert
-    given = options.secure_serving.given_pair
-    return Path(options.controllers.root_ca_file or (given.cert_file if given else own))
-
-
-def _sign_token(options: CompletedOptions) -> SignToken | None:
-    key = service_account_config(options).signing_key_file
-    return TokenIssuer(LEGACY_ISSUER, SigningKey(key)).sign if key else None

@@ -1,36 +1,34 @@
-"""The controllers of this server: started once it is ready, so that they never delay it, and stopped before it is."""
+"""Controllers in the server process, and background work in general.
+
+Background work starts when the server is ready, so that start-up is not delayed, and ends before the server stops.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.authn.service_accounts import group_names, user_name
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.server.server import GenericAPIServer
+from pilothouse.client.clock import cancelled
 from pilothouse.client.idleness import at_work
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.table import ControllerDescriptor, enabled
 from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.options.completion import CompletedOptions
-
-if TYPE_CHECKING:
-    from pilothouse.controllers.context import ControllerConfig
-    from pilothouse.controllers.manager import Run
-from collections.abc import Awaitable, Callable
-
-from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.apiserver.server.server import GenericAPIServer
-from pilothouse.client.clock import cancelled
 from pilothouse.controlplane.options.controllers import ControllerOptions
 
 if TYPE_CHECKING:
-    from pilothouse.controllers.manager import Election
+    from pilothouse.controllers.context import ControllerConfig
+    from pilothouse.controllers.manager import Election, Run
 
 
 PROGRAM = "kube-controller-manager"
-"""The name under which managedFields record what they change."""
+"""Manager name in managedFields."""
 _PROGRAM_USER = User(f"system:{PROGRAM}", groups=(ALL_AUTHENTICATED,))
 _NAMESPACE = "kube-system"
 
@@ -53,7 +51,7 @@ class Controllers:
         )
 
     async def run(self, beside: Sequence[Run] = ()) -> None:
-        """Until cancelled; what runs `beside` them shares their informers."""
+        """Run until cancelled. Functions in `beside` share the informers of the controllers."""
         with at_work("the start of controllers"):
             config = await asyncio.to_thread(_load, self._chosen, self._all_options)
         from pilothouse.controllers.manager import ControllerManager
@@ -77,7 +75,7 @@ class Controllers:
 
 
 def _load(chosen: Sequence[ControllerDescriptor], options: CompletedOptions) -> ControllerConfig:
-    """Imports those that start at once beside the requests of a ready server: on the event loop they would wait."""
+    """Import the controllers that start at once. Runs in a thread, because the imports would block the event loop."""
     from pilothouse.controllers.manager import load
     from pilothouse.controlplane.controller_config import controller_config
 
@@ -88,14 +86,14 @@ def _load(chosen: Sequence[ControllerDescriptor], options: CompletedOptions) -> 
 
 
 def run_beside(server: GenericAPIServer, name: str, run: Callable[[], Awaitable[None]]) -> None:
-    """Add the hooks that run it, from when the server has been ready until it stops; it is then cancelled."""
+    """Add hooks that start `run` when the server is ready and cancel `run` before the server stops."""
     work = _Work(server, name, run)
     server.add_post_start_hook(f"start-pilothouse-{name}", work.start)
     server.add_pre_shutdown_hook(f"stop-pilothouse-{name}", work.stop)
 
 
 def election(options: ControllerOptions, lease_name: str) -> Election | None:
-    """Return how to be elected by the lease of this name; None where nobody else could run."""
+    """Return the election by the lease `lease_name`; None without leader election."""
     from pilothouse.client.leaderelection.elector import ElectionTimes
     from pilothouse.client.leaderelection.lease_lock import new_identity
     from pilothouse.controllers.manager import Election
@@ -126,7 +124,7 @@ class _Work:
         context.spawn(self._run(), name=self._name)
 
     async def stop(self) -> None:
-        """While requests are still answered: what was begun is ended, and a lease given back."""
+        """Stop the work while requests are still served, so that the lease can be released."""
         self._stop.set()
         if self._started:
             await self._stopped.wait()

@@ -1,7 +1,8 @@
-"""The data directory: used by one process at a time, and private to its owner.
+"""The data directory: locked by one process, private to its owner.
 
-Whoever can write there can become anybody, and whoever can read a key can, too. What is ours is tightened, and that is
-logged. What another user owns can not be: that user could loosen it again.
+Write access to the directory, and read access to its keys, grant full control of the cluster. Modes of files of the
+current user are tightened with a warning. Files of other users are an error, because their owners can change the modes
+back.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ _PRIVATE = (".key", ".kubeconfig", ".db", ".db-wal", ".db-shm", "join-token")
 
 
 class DataDirError(Exception):
-    """The message names the directory."""
+    """Base class. The message names the directory."""
 
 
 class DataDirInUse(DataDirError):
-    """Another process has the directory."""
+    """Another process holds the lock of the directory."""
 
 
 class DataDirUnsafe(DataDirError):
-    """Somebody else can change what is in it."""
+    """Another user can modify the directory."""
 
 
 class DataDir:
-    """Held from `open` until `close`, or until the process ends in whatever way."""
+    """A locked data directory. The lock lasts until `close` or the end of the process."""
 
     def __init__(self, path: Path, lock: HeldFile) -> None:
         self.path = path
@@ -46,7 +47,7 @@ class DataDir:
 
     @classmethod
     def open(cls, path: Path) -> DataDir:
-        """Makes the directory if it is not there, and private if it is. Raises DataDirError."""
+        """Create the directory if missing, make its files private, and take the lock. Raises DataDirError."""
         with _usable(path):
             make_directory(path)
             make_private(path)
@@ -61,7 +62,7 @@ class DataDir:
 
 @contextmanager
 def _usable(path: Path) -> Iterator[None]:
-    """Raise DataDirError, which names the flag, for an OSError of the block."""
+    """Map an OSError of the block to a DataDirError that names the flag."""
     try:
         yield
     except OSError as error:
@@ -72,38 +73,40 @@ def _usable(path: Path) -> Iterator[None]:
 
 
 def make_private(directory: Path) -> None:
-    """Takes from others what they may do in the directory and with its files: to write any, to read keys and the store.
-    Raises DataDirUnsafe for what is neither ours nor root's, OSError. No-op where files have no modes: on Windows they
-    inherit the access control list of the user's profile."""
+    """Remove group and world write permissions in the directory, and read permissions of keys and of the store.
+
+    Raises DataDirUnsafe for files owned by neither the current user nor root, and OSError. No-op on Windows, where
+    files inherit the access control list of the user's profile.
+    """
     user = effective_user()
     if user is None:
         return
     trusted = {user, 0}
-    for path, found in _everything(directory):
-        if found.st_uid not in trusted:
+    for path, status in _everything(directory):
+        if status.st_uid not in trusted:
             raise DataDirUnsafe(
-                f"--data-dir {directory}: {path} belongs to user {found.st_uid}, who could change it: "
+                f"--data-dir {directory}: {path} belongs to user {status.st_uid}, who could change it: "
                 "use a directory of your own"
             )
-        wrong = found.st_mode & (
-            _OPEN_TO_OTHERS if (stat.S_ISREG(found.st_mode) and path.name.endswith(_PRIVATE)) else _WRITTEN_BY_OTHERS
+        wrong = status.st_mode & (
+            _OPEN_TO_OTHERS if (stat.S_ISREG(status.st_mode) and path.name.endswith(_PRIVATE)) else _WRITTEN_BY_OTHERS
         )
-        if wrong and not stat.S_ISLNK(found.st_mode):  # the mode of a link means nothing
-            _tighten(directory, path, found, wrong)
+        if wrong and not stat.S_ISLNK(status.st_mode):  # modes of symbolic links have no effect
+            _tighten(directory, path, status, wrong)
 
 
 def _everything(directory: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """The directory and all below it; links are not followed."""
+    """Yield the directory and every path below, without following symbolic links."""
     yield directory, directory.stat()
     for folder, folders, files in os.walk(directory):
         for name in (*folders, *files):
             path = Path(folder, name)
-            with suppress(FileNotFoundError):  # a process that has the directory may be at work
+            with suppress(FileNotFoundError):  # another process may be deleting files
                 yield path, path.lstat()
 
 
-def _tighten(directory: Path, path: Path, found: os.stat_result, wrong: int) -> None:
-    before, after = stat.S_IMODE(found.st_mode), stat.S_IMODE(found.st_mode) & ~wrong
+def _tighten(directory: Path, path: Path, status: os.stat_result, wrong: int) -> None:
+    before, after = stat.S_IMODE(status.st_mode), stat.S_IMODE(status.st_mode) & ~wrong
     try:
         path.chmod(after)
     except PermissionError:
@@ -115,12 +118,12 @@ def _tighten(directory: Path, path: Path, found: os.stat_result, wrong: int) -> 
 
 
 STORE = "store"
-"""The folder of the embedded store."""
+"""Folder of the embedded store."""
 
 
 def copy_data_dir(source: Path, target: Path) -> None:
-    """Make a data directory that has what another one has: certificates and keys as they are, the store as it is at one
-    moment. A server may have the other one open, and go on. Raises OSError, StorageError."""
+    """Copy a data directory: certificates and keys as they are, the store at one revision. A server may keep running on
+    `source`. Raises OSError, StorageError."""
     from pilothouse.apiserver.storage.sqlite.directory import copy_directory
 
     shutil.copytree(source, target, ignore=lambda folder, names: {STORE, "lock"} if Path(folder) == source else set())
@@ -131,7 +134,7 @@ _NOT_KEPT = (STORE, "lock")
 
 
 def files_of(data_dir: Path) -> Iterator[SavedFile]:
-    """Every file but those of the store, in the order of their names. Raises OSError."""
+    """Yield every file outside the store, sorted by path. Raises OSError."""
     for path in sorted(data_dir.rglob("*")):
         inside = path.relative_to(data_dir)
         if inside.parts[0] in _NOT_KEPT or inside.name.startswith(".") or not path.is_file():
@@ -140,10 +143,10 @@ def files_of(data_dir: Path) -> Iterator[SavedFile]:
 
 
 def refuse_other_files(data_dir: Path, files: Iterable[SavedFile]) -> None:
-    """Raises BackupError where a file is there already and is another one."""
-    for each in files:
-        path = _place(data_dir, each)
-        if path.exists() and path.read_bytes() != each.content:
+    """Raise BackupError if a file exists with other content."""
+    for file in files:
+        path = _place(data_dir, file)
+        if path.exists() and path.read_bytes() != file.content:
             raise BackupError(
                 f"{path} is there already and is another one than in the backup: "
                 "use another --data-dir, or --without-files to keep those that are there"
@@ -151,14 +154,14 @@ def refuse_other_files(data_dir: Path, files: Iterable[SavedFile]) -> None:
 
 
 def put_files(data_dir: Path, files: Iterable[SavedFile]) -> int:
-    """Write the files with their modes; return how many there are. Raises BackupError, OSError."""
+    """Write the files with their modes, and return their number. Raises BackupError, OSError."""
     written = 0
-    for each in files:
+    for file in files:
         written += 1
-        path = _place(data_dir, each)
+        path = _place(data_dir, file)
         for folder in reversed(path.relative_to(data_dir).parents[:-1]):
             make_directory(data_dir / folder)
-        write_atomically(path, each.content, mode=each.mode)
+        write_atomically(path, file.content, mode=file.mode)
     return written
 
 

@@ -1,6 +1,6 @@
-"""EgressSelectorConfiguration: by which way other servers are reached. Only the direct one is there.
+"""EgressSelectorConfiguration. Only direct connections are supported.
 
-The file is read and checked in upstream's words; a connection by a proxy is refused, never made directly instead.
+Validation messages are upstream's. A configured proxy is an error, never replaced by a direct connection.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ NAMES = ("cluster", "controlplane", "etcd")
 
 
 def read_egress_selections(data: bytes) -> frozenset[str]:
-    """Return the names of the networks that are reached directly. Raises ValueError."""
-    found = decode(data, group=_GROUP, kind=_KIND, versions=dict.fromkeys(("v1beta1", "v1alpha1"), _SHAPE))
-    selections = found.get("egressSelections") or []
+    """Return the names of the networks with direct connections. Raises ValueError."""
+    config = decode(data, group=_GROUP, kind=_KIND, versions=dict.fromkeys(("v1beta1", "v1alpha1"), _SHAPE))
+    selections = config.get("egressSelections") or []
     if problems := [str(error) for error in _errors(selections)]:
         raise ValueError(f"failed to validate egress selector configuration: {aggregate(problems)}")
     if proxies := [*_proxies(selections)]:
         raise ValueError(f"proxies are not supported by this version: {', '.join(proxies)}")
-    return frozenset(_name(each) for each in selections)
+    return frozenset(_name(selection) for selection in selections)
 
 
 def check_egress(selector: str, configured: frozenset[str] | None) -> None:
-    """Raises ValueError for the network of an issuer that no configuration speaks of."""
+    """Raise ValueError if the egress network of an issuer is not configured."""
     if configured is None:
         raise ValueError(f'oidc: egress lookup required with egress selector type "{selector}"')
     if selector not in configured:
@@ -45,15 +45,15 @@ def _name(selection: Json) -> str:
 
 
 def _proxies(selections: list[Json]) -> Iterator[str]:
-    for each in selections:
-        if (protocol := (each.get("connection") or {}).get("proxyProtocol")) != DIRECT:
-            yield f"{protocol} of {_name(each)}"
+    for selection in selections:
+        if (protocol := (selection.get("connection") or {}).get("proxyProtocol")) != DIRECT:
+            yield f"{protocol} of {_name(selection)}"
 
 
 def _errors(selections: list[Json]) -> Errors:
     path, seen = root("service", "connection"), set[str]()
-    for each in selections:
-        connection = each.get("connection") or {}
+    for selection in selections:
+        connection = selection.get("connection") or {}
         protocol, transport = connection.get("proxyProtocol") or "", connection.get("transport")
         if protocol not in PROTOCOLS:
             yield not_supported(path.child("protocol"), protocol, PROTOCOLS)
@@ -61,8 +61,8 @@ def _errors(selections: list[Json]) -> Errors:
             yield invalid(path.child("transport"), "direct", "config must be absent for direct connect")
         elif protocol != DIRECT and transport is None:
             yield required(path.child("transport"), f"transport must be set for {protocol}")
-    for index, each in enumerate(selections):
-        name = _name(each)
+    for index, selection in enumerate(selections):
+        name = _name(selection)
         if name in seen:
             yield duplicate(path.index(index), name)
         elif name not in NAMES:

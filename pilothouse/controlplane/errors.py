@@ -1,4 +1,4 @@
-"""The error of a server that cannot start."""
+"""Error of a server that cannot start."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 
 class StartFailed(Exception):
-    """The server could not start, or a hook that it can not do without failed. The message is for people."""
+    """The server could not start, or a required hook failed. The message is for users."""
 
 
 @contextmanager
 def start_failures(*expected: type[Exception]) -> Iterator[None]:
-    """Raise StartFailed, in words for people, for an OSError and for whatever else a start is `expected` to raise."""
+    """Map OSError and the `expected` exceptions to StartFailed."""
     try:
         yield
     except OSError as error:

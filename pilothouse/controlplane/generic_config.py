@@ -1,4 +1,4 @@
-"""The configuration that all three servers share: storage, users, features, and the chain of filters."""
+"""Configuration shared by the three servers: storage, authentication, features, filter chain."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ConfigParts:
-    """Parts that the generic configuration and the configuration of the kube server share."""
+    """Inputs of the generic configuration and of the kube server's configuration."""
 
     options: CompletedOptions
     registries: Registries
@@ -66,6 +66,11 @@ def generic_config(parts: ConfigParts) -> GenericConfig:
 
 def filter_config(parts: ConfigParts, generic: GenericConfig) -> ChainConfig:
     send_retry_after = generic.run_options.shutdown_send_retry_after
+    flow_control: FlowControl | None = None
+    if generic.flow_control is not None:
+        # As upstream, a request queues for at most a quarter of the request timeout.
+        longest_wait = generic.run_options.request_timeout / 4
+        flow_control = FlowControl(generic.flow_control, parts.registries.stats, longest_wait)
     return ChainConfig(
         authenticator=generic.authenticator,
         authorizer=generic.authorizer,
@@ -74,27 +79,20 @@ def filter_config(parts: ConfigParts, generic: GenericConfig) -> ChainConfig:
         run_options=generic.run_options,
         features=generic.features,
         front_proxy=tuple({STANDARD, parts.front_proxy.headers}),
-        flow_control=_flow_control(parts, generic),
+        flow_control=flow_control,
         is_terminating=lambda: send_retry_after and generic.lifecycle.not_accepting_new_request.signaled,
         recent=RecentRequests(limit) if (limit := parts.options.pilothouse.kept_requests) else None,
     )
 
 
-def _flow_control(parts: ConfigParts, generic: GenericConfig) -> FlowControl | None:
-    """Queue a request for at most a quarter of the request timeout, as upstream does."""
-    if generic.flow_control is None:
-        return None
-    return FlowControl(generic.flow_control, parts.registries.stats, generic.run_options.request_timeout / 4)
-
-
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-"""The address to connect to where the server listens on all addresses."""
+"""Wildcard address -> loopback address to connect to."""
 
 
 def build_service_resolver(
     options: CompletedOptions, registries: Registries, address: PublicAddress
 ) -> ServiceResolver:
-    """`address` knows the port once the server listens."""
+    """Build the resolver. `address.port` is read on use, because the port is known only after listening."""
     bound = options.secure_serving.bind_address
     chosen = options.aggregator.enable_routing if "enable-aggregator-routing" in options.given else None
     return LoopbackResolver(

@@ -1,4 +1,4 @@
-"""The configuration of the kube server: services, kubelets, trust, and its admission plugins."""
+"""Configuration of the kube server: services, kubelets, trust, admission plugins."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from pilothouse.controlplane.certificates.ensure import simulated_kubelet
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.generic_config import ConfigParts
 from pilothouse.controlplane.options.completion import CompletedOptions
-from pilothouse.controlplane.serving import FrontProxy, client_cas
+from pilothouse.controlplane.serving import client_cas
 from pilothouse.kube.admission.config import AdmissionConfig
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
 from pilothouse.kube.server import KubeConfig
 
 
 def kube_config(parts: ConfigParts, generic: GenericConfig) -> KubeConfig:
-    options = parts.options
+    options, proxy = parts.options, parts.front_proxy
+    retired = CertificatePaths.under(Path(options.pilothouse.data_dir)).retired
     return KubeConfig(
         generic=generic,
         service_network=options.misc.service_network,
@@ -26,7 +27,7 @@ def kube_config(parts: ConfigParts, generic: GenericConfig) -> KubeConfig:
         serves_log_files=options.misc.enable_logs_handler,
         kubelet=replace(options.kubelet.config, simulated=simulated_kubelet(Path(options.pilothouse.data_dir))),
         address=parts.address,
-        trust=_trust(options, parts.front_proxy),
+        trust=ClusterAuthenticationInfo(client_cas(options), proxy.cas, proxy.allowed_names, proxy.headers, retired),
         policy=parts.authorization.policy,
         node_graph=parts.authorization.node_graph,
         service_accounts=parts.service_accounts,
@@ -37,11 +38,6 @@ def kube_config(parts: ConfigParts, generic: GenericConfig) -> KubeConfig:
     )
 
 
-def _trust(options: CompletedOptions, proxy: FrontProxy) -> ClusterAuthenticationInfo:
-    retired = CertificatePaths.under(Path(options.pilothouse.data_dir)).retired
-    return ClusterAuthenticationInfo(client_cas(options), proxy.cas, proxy.allowed_names, proxy.headers, retired)
-
-
 def _admission(options: CompletedOptions) -> AdmissionConfig:
     config = AdmissionConfig(
         not_ready_toleration_seconds=options.admission.not_ready_toleration_seconds,
@@ -49,7 +45,7 @@ def _admission(options: CompletedOptions) -> AdmissionConfig:
     )
     if not options.admission.config_file:
         return config
-    # Imported on demand: parsers of YAML and kubeconfigs are large, and most servers have no such file.
+    # Lazy import: the parsers of YAML and kubeconfigs are slow to import and rarely needed.
     from pilothouse.controlplane.admission_configuration import (
         admission_configurations,
         static_admission,

@@ -1,9 +1,9 @@
-"""Coordinated leader election, behind its gate: of the servers on one store, one elects the leaders of others."""
+"""Coordinated leader election, behind its feature gate: one of the servers on a store elects the leaders of
+candidates."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.features import COORDINATED_LEADER_ELECTION
@@ -13,14 +13,11 @@ from pilothouse.client.clock import cancelled
 from pilothouse.client.rest.client import Client
 from pilothouse.controlplane.config import Config
 
-if TYPE_CHECKING:
-    from pilothouse.client.leaderelection.elector import LeaderElector
-
 _NAMESPACE = "kube-system"
 
 
 def install_leader_election(server: GenericAPIServer, config: Config, client: Client) -> None:
-    """Add the hook that runs it, if its gate is on."""
+    """Add the hooks if the feature gate is enabled."""
     if config.generic.features.enabled(COORDINATED_LEADER_ELECTION):
         election = _CoordinatedLeaderElection(config, client)
         server.add_post_start_hook("start-kube-apiserver-coordinated-leader-election-controller", election.start)
@@ -37,7 +34,7 @@ class _CoordinatedLeaderElection:
         context.spawn(self._run(), name="coordinated-leader-election")
 
     async def stop(self) -> None:
-        """While requests are still answered: its watches end, and the lease is given back."""
+        """Stop while requests are still served, so that watches end and the lease is released."""
         if self._running is not None:
             await cancelled(self._running)
 
@@ -46,12 +43,6 @@ class _CoordinatedLeaderElection:
         await asyncio.wait({self._running})
 
     async def _elect(self) -> None:
-        elector = self._elector()
-        while True:
-            await elector.run(self._lead)
-            await asyncio.sleep(self._options.retry_period)
-
-    def _elector(self) -> LeaderElector:
         from pilothouse.client.leaderelection.elector import ElectionTimes, LeaderElector
         from pilothouse.client.leaderelection.lease_lock import LeaseLock, new_identity
         from pilothouse.controllers.leaderelection.controller import NAME
@@ -63,7 +54,10 @@ class _CoordinatedLeaderElection:
             renew_deadline=options.renew_deadline,
             retry_period=options.retry_period,
         )
-        return LeaderElector(lock, times=times)
+        elector = LeaderElector(lock, times=times)
+        while True:
+            await elector.run(self._lead)
+            await asyncio.sleep(self._options.retry_period)
 
     async def _lead(self) -> None:
         from pilothouse.controllers.context import ControllerContext

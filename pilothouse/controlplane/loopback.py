@@ -1,6 +1,14 @@
-"""The loopback client: the server's own calls to the whole chain, in this process and as system:apiserver or another.
+"""The loopback client: in-process calls of the server to its own handler chain.
 
-It can be handed out before the chain is built, because the chain's own servers need it. Until `bind`, calls wait.
+Clients can be created before the chain, because the servers of the chain need a client. Calls wait until `bind`.
+
+HandlerTransport passes Request and Response objects without HTTP serialization. A call runs in the caller's task and is
+cancelled with the task. A streamed body advances when its reader asks for the next chunk.
+
+WorkerGate blocks writes of controllers, scheduler and simulated nodes during the restore of a snapshot. Decisions from
+before the restore must not be written after the restore: pods of a deleted set would reappear. Blocked writes fail with
+Conflict, and the workers retry with current informers. Later creates, such as delayed events, fail if they refer to a
+removed object.
 """
 
 from __future__ import annotations
@@ -12,7 +20,7 @@ from contextlib import asynccontextmanager
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.filters.chain import ChainConfig, loopback_handler_chain
-from pilothouse.apiserver.http import Handler, Headers, Request, Response
+from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.serving.target import parse_target
 from pilothouse.apiserver.storage.interface import Entry
 from pilothouse.apiserver.streams import close_stream
@@ -26,7 +34,7 @@ from pilothouse.machinery.release import GIT_VERSION
 
 class Loopback:
     def __init__(self, chain: ChainConfig, *, host: str = "localhost") -> None:
-        """`host`: under which its calls are counted."""
+        """Create the loopback. `host` labels the calls in metrics."""
         self._chain = chain
         self._host = host
         self._bound = asyncio.Event()
@@ -35,19 +43,20 @@ class Loopback:
         self.client: Client = self._client(self._call, "kube-apiserver")
 
     def client_named(self, program: str, user: User | None = None) -> Client:
-        """Return a client for workers beside the server, whose changes are recorded in managedFields under this name.
+        """Return a client for background workers. `program` is the manager name in managedFields.
 
-        It acts as the user, with the user's rights; with none, as system:apiserver with every right.
+        Requests act as `user`; without a user as system:apiserver, which has every permission.
         """
         return self._client(self.gate.before(self._call), program, user)
 
     def _client(self, call: Handler, program: str, user: User | None = None) -> Client:
         handler = loopback_handler_chain(call, self._chain, user)
         agent = f"{program}/{GIT_VERSION}"
-        return Client(HandlerTransport(handler), user_agent=agent, on_warning=_ignore, host=self._host)
+        # Warnings are dropped: the server issued them to itself.
+        return Client(HandlerTransport(handler), user_agent=agent, on_warning=lambda warning: None, host=self._host)
 
     def bind(self, api: Handler) -> None:
-        """Calls go to this server from now on."""
+        """Send calls to this handler from now on."""
         self._api = api
         self._bound.set()
 
@@ -58,16 +67,12 @@ class Loopback:
         return await self._api(request)
 
 
-def _ignore(warning: str) -> None:
-    """Drop a warning: those that the server gives itself are no news to anybody."""
-
-
 class HandlerTransport:
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
 
     async def send(self, request: HttpRequest) -> HandlerResponse:
-        await yield_to_loop()  # whoever asks again and again, and never has to wait, leaves turns to others
+        await yield_to_loop()  # a caller in a tight loop must not starve other tasks
         try:
             async with asyncio.timeout(request.timeout) as limit:
                 response = await self._handler(_request(request))
@@ -78,7 +83,7 @@ class HandlerTransport:
         ends = limit.when()
         if limit.expired() or (
             ends is not None and asyncio.get_running_loop().time() >= ends
-        ):  # the handler has a limit of its own, and answers when that is over
+        ):  # the handler has its own timeout, and may answer after this limit
             raise _timed_out(request)
         return HandlerResponse(response)
 
@@ -99,12 +104,14 @@ def _request(request: HttpRequest) -> Request:
             raise RequestEntityTooLarge.of(f"limit is {limit}")
         return body
 
-    return Request(request.method, target.path, target.query_string, _headers(request), read_body)
-
-
-def _headers(request: HttpRequest) -> Headers:
     named = [(name.lower().encode(), value.encode("latin-1")) for name, value in request.headers.items()]
-    return [(b"host", b"localhost"), *named, (b"content-length", b"%d" % len(request.body))]
+    return Request(
+        request.method,
+        target.path,
+        target.query_string,
+        [(b"host", b"localhost"), *named, (b"content-length", b"%d" % len(request.body))],
+        read_body,
+    )
 
 
 class HandlerResponse:
@@ -141,7 +148,7 @@ _READS = ("get", "list", "watch")
 _UID = re.compile(rb'"uid":"([^"]+)"')
 _MOST_BODY = 3 * 1024 * 1024
 _PATIENCE = 1.0
-"""Seconds in which a write that has begun ends, unless it waits for somebody else's webhook."""
+"""Seconds to wait for writes in flight. A write that waits for an external webhook can take longer."""
 _REPLACED = "the cluster was put back to a snapshot meanwhile"
 
 
@@ -150,12 +157,12 @@ class WorkerGate:
         self._open = asyncio.Event()
         self._open.set()
         self._running = 0
-        self._gone: frozenset[bytes] = frozenset()  # the uids of what the last restore took away
+        self._gone: frozenset[bytes] = frozenset()  # uids of objects removed by the last restore
         self._idle = asyncio.Event()
         self._idle.set()
 
     def before(self, handler: Handler) -> Handler:
-        """Return the handler for calls of workers."""
+        """Wrap the handler for calls of workers."""
 
         async def pass_through(request: Request) -> Response:
             if request.info.verb in _READS:
@@ -175,22 +182,23 @@ class WorkerGate:
 
     @asynccontextmanager
     async def held(self) -> AsyncIterator[None]:
-        """Writes that have begun end before the block begins; others come too late."""
+        """Block writes during the block. Waits for writes in flight first; writes that arrive later fail with
+        Conflict."""
         self._open.clear()
         try:
             async with asyncio.timeout(_PATIENCE):
                 await self._idle.wait()
         except TimeoutError:
-            pass  # whom it waits for may wait for us
+            pass  # the write may itself wait for the restore
         try:
             yield
         finally:
             self._open.set()
 
     def taken_away(self, entries: Sequence[Entry]) -> None:
-        """Let nobody refer to these objects any more. The first uid in an object is its own."""
-        found = (_UID.search(entry.value) for entry in entries)
-        self._gone = frozenset(match[1] for match in found if match)
+        """Reject later creates that refer to these objects. The first uid in an entry is the object's own."""
+        matches = (_UID.search(entry.value) for entry in entries)
+        self._gone = frozenset(match[1] for match in matches if match)
 
     async def _comes_too_late(self, request: Request) -> bool:
         if not self._open.is_set():

@@ -1,4 +1,4 @@
-"""The ports: HTTPS for everyone, and plain HTTP for this machine where it was asked for."""
+"""Listening ports: HTTPS, and optionally plain HTTP on loopback."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 
 class Port:
-    """One server on one address, which it names when it can not have it."""
+    """One HTTP server on one address. A failure to listen names the address."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Port:
         limits: Limits | None = None,
         listening: Callable[[int], None] | None = None,
     ) -> None:
-        """`listening` is told the number of the port, which the system may have chosen."""
+        """Create the port. `listening` receives the port number, which the system may have chosen."""
         self._endpoint = endpoint
         self._listening = listening
         self._server = Server(handler, [endpoint], limits=limits)
@@ -42,13 +42,13 @@ class Port:
         return self._server.connections
 
     async def start(self) -> None:
-        """Raises StartFailed."""
+        """Start listening. Raises StartFailed."""
         try:
             await self._server.start()
         except OSError as error:
-            why = os.strerror(error.errno) if error.errno else str(error)
+            reason = os.strerror(error.errno) if error.errno else str(error)
             address = host_port(self._endpoint.host, self._endpoint.port)
-            raise StartFailed(f"failed to listen on {address}: {why}") from error
+            raise StartFailed(f"failed to listen on {address}: {reason}") from error
         if self._listening:
             self._listening(self.number)
 
@@ -63,12 +63,15 @@ class Ports:
 
     @property
     def in_order(self) -> list[Port]:
-        """The insecure one listens first: it is there for what must reach the server before others can."""
+        """Ports in start order: insecure first, because its clients must reach the server early."""
         return [self.secure] if self.insecure is None else [self.insecure, self.secure]
 
 
 def open_ports(api: Handler, guarded: Handler, config: Config, secure: SecureServing) -> Ports:
-    """The secure port leads to the `guarded` API. Raises ValueError for an insecure port that others could reach."""
+    """Create the ports: `guarded` behind the secure port, `api` behind the insecure port.
+
+    Raises ValueError if the insecure port is not on loopback.
+    """
     streams = config.options.secure_serving.http2_max_streams_per_connection
     limits, listening = (Limits(http2_streams=streams) if streams else Limits()), config.kube.address.listens_on
     shared = replace(secure.endpoint, listener=config.place.listener)

@@ -1,4 +1,4 @@
-"""Webhooks that answer reviews: nobody waits for them longer than they must."""
+"""Review webhooks (TokenReview, SubjectAccessReview) with bounded latency."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _AGAIN = (InternalError, Timeout, TooManyRequests)
 
 
 class PostedReviews:
-    """Posts reviews to the webhook."""
+    """Posts reviews to a webhook."""
 
     def __init__(self, webhook: GenericWebhook, *, patience: float | None = None) -> None:
-        """`patience`: seconds for a review, however often it is tried."""
+        """Create the client. `patience` bounds a review, including retries, in seconds."""
         self._webhook = webhook
         self._patience = patience
 
     async def review(self, review: Json) -> Json:
-        """Raises ReviewFailed."""
+        """Post a review, and return the answer. Raises ReviewFailed."""
         try:
             async with asyncio.timeout(self._patience):
                 return await self._webhook.post(review)
@@ -39,10 +39,10 @@ class PostedReviews:
 
 
 class KubeconfigReviews(PostedReviews):
-    """Posts reviews to the webhook that a kubeconfig names."""
+    """Posts reviews to the webhook of a kubeconfig."""
 
     def __init__(self, file: Path, *, timeout: float = 30.0, initial_backoff: float = 0.5) -> None:
-        """Raises ValueError."""
+        """Load the kubeconfig. Raises ValueError."""
         try:
             webhook = GenericWebhook.load(file, timeout=timeout, initial_backoff=initial_backoff, may_help=may_help)
         except (ConfigError, OSError) as error:
@@ -50,7 +50,7 @@ class KubeconfigReviews(PostedReviews):
         super().__init__(webhook)
 
     async def run(self) -> None:
-        """Keeps its connections until cancelled."""
+        """Keep connections open until cancelled."""
         try:
             await asyncio.Event().wait()
         finally:
@@ -61,8 +61,7 @@ class KubeconfigReviews(PostedReviews):
 
 
 def may_help(error: Exception) -> bool:
-    """Whether to ask again. Where nobody listens, or where somebody takes too long, the request that waits is better
-    off with the news."""
+    """Report whether to retry. Refused connections and timeouts are final, so that the waiting request fails fast."""
     if isinstance(error, StatusError):
         return isinstance(error, _AGAIN) or error.retry_after_seconds > 0
     return not isinstance(error, ConnectionRefused | RequestTimedOut)

@@ -1,6 +1,6 @@
-"""Runs the server: certificates and store → config → chain → prepare → serve, until it is told to stop.
+"""Runs the server: certificates and store → config → chain → prepare → serve, until stopped.
 
-Whatever was opened is closed again, in reverse order, however the run ends.
+Every opened resource is closed in reverse order, however the run ends.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from pilothouse.machinery.platform import new_event_loop
 _RENEW_EVERY = 12 * 3600.0
 
 _COLLECT_AFTER = (5000, 5, 10)
-"""New objects until the youngest are looked through, and such looks until older ones are: 2 ms and 6 ms each."""
+"""Thresholds of gc.set_threshold. A young collection takes 2 ms, an old collection 6 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """Where a server is that can be used now."""
+    """Location of a ready server."""
 
     url: str
     kubeconfig: str
@@ -53,16 +53,16 @@ class Announcement:
 
 @dataclass(frozen=True, slots=True)
 class Ready(Announcement):
-    """The same, of a server in this process."""
+    """Location of a ready server in this process."""
 
     handler: Handler
     """The handler behind the secure port, for calls without a socket."""
     snapshots: Snapshots
-    """What the server stores, to be saved and restored."""
+    """Saves and restores the store."""
 
 
 def run(options: CompletedOptions, ready: Callable[[Ready], None]) -> None:
-    """Serve until a signal comes; return after an orderly shutdown. Raises StartFailed."""
+    """Serve until a signal; return after an orderly shutdown. Raises StartFailed."""
 
     async def until_signal() -> None:
         await serve(options, stop_on_signal(), ready)
@@ -76,29 +76,25 @@ async def serve(options: CompletedOptions, stop: asyncio.Event, ready: Callable[
     if options.pilothouse.worker_count > 1:
         raise StartFailed("--workers: several workers need a process of their own")
     with start_failures(CertificateError, DataDirError, HookFailed, StorageError, ValueError):
-        await _serve(options, stop, ready)
-
-
-async def _serve(options: CompletedOptions, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
-    async with AsyncExitStack() as opened:
-        scope = new_scope(options)  # before anything goes by the time
-        opened.callback(DataDir.open(Path(options.pilothouse.data_dir)).close)
-        timeout = options.generic.storage_initialization_timeout
-        bare = await open_bare_store(options.etcd, Path(options.pilothouse.data_dir), timeout=timeout)
-        opened.push_async_callback(bare.close)
-        keys = key_source(options, bare)
-        await settle(keys, Path(options.pilothouse.data_dir))
-        certificates = Certificates.ensure(options)
-        store = await encrypted(options.etcd, bare)
-        opened.push_async_callback(store.close)
-        config = new_config(options, store, scope=scope)
-        await Process(config, certificates, keys).run(stop, ready)
+        async with AsyncExitStack() as opened:
+            scope = new_scope(options)  # before any code reads the clock
+            opened.callback(DataDir.open(Path(options.pilothouse.data_dir)).close)
+            timeout = options.generic.storage_initialization_timeout
+            bare = await open_bare_store(options.etcd, Path(options.pilothouse.data_dir), timeout=timeout)
+            opened.push_async_callback(bare.close)
+            keys = key_source(options, bare)
+            await settle(keys, Path(options.pilothouse.data_dir))
+            certificates = Certificates.ensure(options)
+            store = await encrypted(options.etcd, bare)
+            opened.push_async_callback(store.close)
+            config = new_config(options, store, scope=scope)
+            await Process(config, certificates, keys).run(stop, ready)
 
 
 async def serve_as_worker(
     options: CompletedOptions, store: Store, place: ServingPlace, stop: asyncio.Event, ready: Callable[[Ready], None]
 ) -> None:
-    """Serve as `serve` does, as one of several processes: the data directory and `store` are the caller's."""
+    """Serve like `serve`, as one of several processes. The caller owns the data directory and `store`."""
     with start_failures(CertificateError, HookFailed, StorageError, ValueError):
         keys, certificates = key_source(options, store), Certificates.made_by_another(options)
         if place.leads:
@@ -112,7 +108,7 @@ class Process:
     """One server chain on its ports."""
 
     def __init__(self, config: Config, certificates: Certificates, keys: KeySource) -> None:
-        """`keys` are those that the certificates are from. Raises ValueError, OSError."""
+        """Prepare the chain. `keys` is the source of the certificates. Raises ValueError, OSError."""
         self._options = config.options
         self._place = config.place
         self._in_flight = config.chain.in_flight
@@ -129,7 +125,7 @@ class Process:
         )
 
     async def run(self, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
-        """Raises StartFailed, HookFailed."""
+        """Serve until `stop` is set. Raises StartFailed, HookFailed."""
         config = RunConfig(
             serving=self._ports.in_order,
             drain=self._in_flight.drain,
@@ -141,7 +137,7 @@ class Process:
         await Runner(self._prepared, config).run(stop, ready=lambda: ready(self._announce()))
 
     async def _renew_certificates(self) -> None:
-        """New connections get the new ones as soon as they are on disk."""
+        """Renew certificates on disk; new connections load the new files."""
 
         async def renew() -> None:
             await asyncio.to_thread(Certificates.ensure, self._options)
@@ -166,10 +162,10 @@ class Process:
 
 
 def collect_garbage_from_now_on() -> None:
-    """End the pause in which a process starts: what that made stays, and need not be looked through again.
+    """Freeze the objects of start-up, and enable garbage collection.
 
-    Requests under way hold thousands of objects that go by reference counting alone when they are answered. With
-    Python's own 700 they are looked through, and taken for old, before that (docs/decisions/request-cost.md).
+    In-flight requests hold thousands of objects that reference counting frees on completion. With Python's default
+    threshold of 700, collections would scan and promote these objects (docs/decisions/request-cost.md).
     """
     gc.freeze()
     gc.set_threshold(*_COLLECT_AFTER)

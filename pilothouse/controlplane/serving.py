@@ -1,4 +1,8 @@
-"""HTTPS: the certificates that the server shows, whom it believes, and the kubeconfig that fits."""
+"""HTTPS serving: certificates, trusted CAs, the front proxy, and the admin kubeconfig.
+
+The generated front-proxy CA and client certificate need no flag. --proxy-client-cert-file replaces both. Other flags
+add to the generated files: see docs/decisions/front-proxy.md.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +25,14 @@ from pilothouse.machinery.files import write_atomically
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """The certificates that the server shows, and the authorities that it believes."""
+    """Certificates of the server, and the CAs that the server trusts."""
 
     own: CertificatePaths
     files: TlsFiles
 
     @classmethod
     def ensure(cls, options: CompletedOptions) -> Certificates:
-        """Raises CertificateError, ValueError, OSError."""
+        """Create or renew the certificates. Raises CertificateError, ValueError, OSError."""
         names = [name for name in (options.generic.external_hostname, *options.replicas.cert_extra_sans) if name]
         own = ensure_certificates(
             Path(options.pilothouse.data_dir),
@@ -40,52 +44,50 @@ class Certificates:
 
     @classmethod
     def made_by_another(cls, options: CompletedOptions) -> Certificates:
-        """Return those that another process of this server sees to. Raises ValueError, OSError."""
+        """Return the certificates, which another process of this server maintains. Raises ValueError, OSError."""
         own = CertificatePaths.under(Path(options.pilothouse.data_dir))
         return cls(own, _files(options, own))
 
     def write_kubeconfig(self, path: Path, server_url: str) -> None:
-        """A kubeconfig with every right. A serving certificate that was given vouches for itself."""
-        given = self.files.serving.cert_file
-        ca = self.own.ca_cert if given == self.own.serving_cert else given
+        """Write the admin kubeconfig. A serving certificate from a flag is its own trust anchor."""
+        cert_file = self.files.serving.cert_file
+        ca = self.own.ca_cert if cert_file == self.own.serving_cert else cert_file
         write_kubeconfig(path, server_url=server_url, ca=ca, cert=self.own.admin_cert, key=self.own.admin_key)
 
 
 def client_cas(options: CompletedOptions) -> tuple[Path, ...]:
-    """Besides the --client-ca-file our own CA is always believed: it signed the admin's certificate."""
-    own, given = CertificatePaths.under(Path(options.pilothouse.data_dir)), options.authentication.client_ca_file
-    return (own.ca_cert, Path(given)) if given else (own.ca_cert,)
+    """Return --client-ca-file and the generated CA, which signs the admin certificate."""
+    own, client_ca_file = (
+        CertificatePaths.under(Path(options.pilothouse.data_dir)),
+        options.authentication.client_ca_file,
+    )
+    return (own.ca_cert, Path(client_ca_file)) if client_ca_file else (own.ca_cert,)
 
 
 def _files(options: CompletedOptions, own: CertificatePaths) -> TlsFiles:
-    """TLS takes certificates of users and of front proxies; authentication tells them apart."""
+    """Return the TLS files. TLS accepts certificates of users and front proxies; authentication distinguishes them.
+
+    As upstream, create the pair in --cert-dir only if both files are missing.
+    """
     secure = options.secure_serving
-    given = secure.given_pair
-    if given is not None and not secure.tls_cert_file:
-        _ensure_in_cert_dir(given, own)
+    pair = secure.given_pair
+    if pair is not None and not secure.tls_cert_file:
+        missing = [file for file in (pair.cert_file, pair.key_file) if not file.exists()]
+        if len(missing) == 1:
+            raise ValueError(f"could not read both {pair.cert_file} and {pair.key_file}: {missing[0]} is missing")
+        if missing:
+            pair.cert_file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(pair.cert_file, own.serving_cert.read_bytes() + own.ca_cert.read_bytes(), mode=0o644)
+            write_atomically(pair.key_file, own.serving_key.read_bytes(), mode=0o600)
     return TlsFiles(
-        serving=given or KeyPair(own.serving_cert, own.serving_key),
+        serving=pair or KeyPair(own.serving_cert, own.serving_key),
         sni=tuple(parse_sni_certificate(value) for value in secure.tls_sni_cert_key),
         client_cas=(*client_cas(options), *front_proxy(options).cas),
     )
 
 
-def _ensure_in_cert_dir(pair: KeyPair, own: CertificatePaths) -> None:
-    """As upstream: what is there is used, and made only where neither file is. The chain vouches for itself.
-
-    Raises ValueError, OSError.
-    """
-    missing = [file for file in (pair.cert_file, pair.key_file) if not file.exists()]
-    if len(missing) == 1:
-        raise ValueError(f"could not read both {pair.cert_file} and {pair.key_file}: {missing[0]} is missing")
-    if missing:
-        pair.cert_file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(pair.cert_file, own.serving_cert.read_bytes() + own.ca_cert.read_bytes(), mode=0o644)
-        write_atomically(pair.key_file, own.serving_key.read_bytes(), mode=0o600)
-
-
 def secure_serving(secure: SecureServingOptions, files: TlsFiles) -> SecureServing:
-    """Raises ValueError, OSError."""
+    """Build the TLS endpoint. Raises ValueError, OSError."""
     return SecureServing(
         SecureServingInfo(
             files=files,
@@ -102,7 +104,7 @@ def secure_serving(secure: SecureServingOptions, files: TlsFiles) -> SecureServi
 @dataclass(frozen=True, slots=True)
 class FrontProxy:
     client: KeyPair
-    """The certificate that is shown to the servers that this one is the front proxy of."""
+    """Client certificate for aggregated API servers."""
     cas: tuple[Path, ...]
     allowed_names: tuple[str, ...]
     headers: RequestHeaders
@@ -115,30 +117,32 @@ class FrontProxy:
 
 def front_proxy(options: CompletedOptions) -> FrontProxy:
     own = CertificatePaths.under(Path(options.pilothouse.data_dir))
-    given, aggregator = options.request_header, options.aggregator
-    cas = (Path(given.client_ca_file),) if given.client_ca_file else ()
+    header_options, aggregator = options.request_header, options.aggregator
+    cas = (Path(header_options.client_ca_file),) if header_options.client_ca_file else ()
     if aggregator.proxy_client_cert_file:
         client = KeyPair(Path(aggregator.proxy_client_cert_file), Path(aggregator.proxy_client_key_file))
-        return FrontProxy(client, cas, given.allowed_names, _headers(given, RequestHeaders((), (), (), ())))
+        return FrontProxy(
+            client, cas, header_options.allowed_names, _headers(header_options, RequestHeaders((), (), (), ()))
+        )
     return FrontProxy(
         KeyPair(own.front_proxy_client_cert, own.front_proxy_client_key),
         (own.front_proxy_ca_cert, *cas),
-        _with_own_name(given),
-        _headers(given, STANDARD),
+        _with_own_name(header_options),
+        _headers(header_options, STANDARD),
     )
 
 
-def _with_own_name(given: RequestHeaderOptions) -> tuple[str, ...]:
-    """A CA that was given without names is believed whatever they are."""
-    if given.client_ca_file and not given.allowed_names:
+def _with_own_name(options: RequestHeaderOptions) -> tuple[str, ...]:
+    """Return the allowed common names. A given CA without names allows every name."""
+    if options.client_ca_file and not options.allowed_names:
         return ()
-    return tuple(dict.fromkeys((FRONT_PROXY_CLIENT, *given.allowed_names)))
+    return tuple(dict.fromkeys((FRONT_PROXY_CLIENT, *options.allowed_names)))
 
 
-def _headers(given: RequestHeaderOptions, otherwise: RequestHeaders) -> RequestHeaders:
+def _headers(options: RequestHeaderOptions, defaults: RequestHeaders) -> RequestHeaders:
     return RequestHeaders(
-        username=given.username_headers or otherwise.username,
-        uid=given.uid_headers or otherwise.uid,
-        group=given.group_headers or otherwise.group,
-        extra_prefix=given.extra_headers_prefix or otherwise.extra_prefix,
+        username=options.username_headers or defaults.username,
+        uid=options.uid_headers or defaults.uid,
+        group=options.group_headers or defaults.group,
+        extra_prefix=options.extra_headers_prefix or defaults.extra_prefix,
     )

@@ -1,4 +1,4 @@
-"""A process's place in its server: alone, or one of several that serve as one."""
+"""Role of a process in its server (single process or worker), and the server's identity in its cluster."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pilothouse.machinery.dataclass import dataclass
 @dataclass(frozen=True, slots=True)
 class ServingPlace:
     leads: bool = True
-    """Whether it does what only one of them does."""
+    """Whether this process runs the singletons (controllers, compaction)."""
     peers: Peers | None = None
     health_checks: tuple[HealthCheck, ...] = ()
-    """They pass when the others are ready, too."""
+    """Pass when the other processes are ready."""
     listener: socket.socket | None = None
-    """On which all of them take connections, where the system does not share them out itself."""
+    """Shared listening socket, on systems without load balancing between sockets of one port."""
     can_serve: Callable[[], None] = lambda: None
-    """Called when this process is ready, whatever the others are."""
+    """Called when this process is ready, independent of other processes."""
 
 
 ALONE = ServingPlace()
@@ -32,7 +32,7 @@ _COMPONENT = b"kube-apiserver"
 
 
 def server_id() -> str:
-    """Return the same for every start on one host."""
+    """Return upstream's server id, derived from the host name. Stable across restarts."""
     host = socket.gethostname().encode()
     digest = hashlib.sha256(b"".join(len(part).to_bytes(2, "big") + part for part in (host, _COMPONENT))).digest()
     return "apiserver-" + base64.b32encode(digest[:16]).decode().rstrip("=").lower()

@@ -1,7 +1,7 @@
-"""SIGTERM and SIGINT: the first asks the server to stop, the second ends it at once.
+"""SIGTERM and SIGINT: the first signal starts an orderly shutdown, the second signal exits at once.
 
-`timeout` and some shells send each signal twice, to the process and to its group: what follows within a moment is the
-same wish, not a second one.
+`timeout` and some shells send each signal twice, to the process and to its group. A repeat within SAME_WISH seconds
+counts as the same signal.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def second_signal_exit_code(number: int) -> int:
 
 
 def stop_on_signal(*, insist: bool = True) -> asyncio.Event:
-    """An event that the first signal sets. A second one ends the process, if the sender may `insist`."""
+    """Return an event that the first signal sets. With `insist`, a second signal exits the process."""
     wish = _Wish(insist=insist)
     on_signals(STOP_SIGNALS, wish.received)
     return wish.stop

@@ -23,9 +23,6 @@ Announce: TypeAlias = Callable[[Revision, Revision], None]
 """Receives (current revision, compacted revision) of a local store after every change of either."""
 
 
-def _ignore(current: Revision, compacted: Revision) -> None: ...
-
-
 class OpenStore(Protocol):
     def __call__(
         self, etcd: EtcdOptions, data_dir: Path, *, timeout: float, announce: Announce
@@ -51,7 +48,9 @@ async def open_store(etcd: EtcdOptions, data_dir: Path, *, timeout: float) -> St
     return await encrypted(etcd, await open_bare_store(etcd, data_dir, timeout=timeout))
 
 
-async def open_bare_store(etcd: EtcdOptions, data_dir: Path, *, timeout: float, announce: Announce = _ignore) -> Store:
+async def open_bare_store(
+    etcd: EtcdOptions, data_dir: Path, *, timeout: float, announce: Announce = lambda current, compacted: None
+) -> Store:
     """Open the selected store without encryption. Raises as `open_store`."""
     return await backend_of(etcd).open(etcd, data_dir, timeout=timeout, announce=announce)
 
@@ -91,10 +90,6 @@ async def open_etcd(etcd: EtcdOptions, *, timeout: float) -> EtcdStore:
     )
 
 
-async def _open_etcd_backend(etcd: EtcdOptions, data_dir: Path, *, timeout: float, announce: Announce) -> EtcdStore:
-    return await open_etcd(etcd, timeout=timeout)
-
-
 async def _open_sqlite(etcd: EtcdOptions, data_dir: Path, *, timeout: float, announce: Announce) -> Store:
     from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 
@@ -111,7 +106,7 @@ BACKENDS = (
         "etcd3",
         StoreCapabilities(shared=True, local=False),
         is_selected=lambda etcd: bool(etcd.servers),
-        open=_open_etcd_backend,
+        open=lambda etcd, data_dir, *, timeout, announce: open_etcd(etcd, timeout=timeout),
         location=lambda etcd: ", ".join(etcd.servers),
     ),
     StoreBackend(

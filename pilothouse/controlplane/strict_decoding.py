@@ -1,4 +1,4 @@
-"""Configuration files as upstream's strict decoder reads them: one of certain kinds, and no field that is not known."""
+"""Strict decoding of configuration files, as upstream: only registered kinds, no unknown fields."""
 
 from __future__ import annotations
 
@@ -12,43 +12,45 @@ from pilothouse.machinery.names import NO_VERSION_OR_KIND
 from pilothouse.machinery.objects import Json
 
 Shape = Mapping[str, Any]
-"""From fields to str, bool, a shape, or a list of one of these."""
+"""field -> str, bool, int, a nested shape, or a one-element list of these."""
 
 _GO_TYPES = {str: "string", bool: "bool", int: "int"}
 _JSON_TYPES = {str: "string", bool: "bool", int: "number", float: "number", list: "array", dict: "object"}
 
 
 def decode(data: bytes, *, group: str, kind: str, versions: Mapping[str, Shape]) -> Json:
-    """Raises ValueError."""
+    """Return the decoded document. Raises ValueError."""
     try:
         parsed = parse_yaml(data)
     except YamlError as error:
         raise ValueError(f"{NO_VERSION_OR_KIND}{error}") from None
-    found = parsed.value
-    if not isinstance(found, dict):
+    document = parsed.value
+    if not isinstance(document, dict):
         raise ValueError(f"{NO_VERSION_OR_KIND}the document is no object")
-    shape = _shape(found, group, kind, versions)
-    problems = [f"unknown field {quote(name)}" for name in _unknown(found, shape, "")]
+    shape = _shape(document, group, kind, versions)
+    problems = [f"unknown field {quote(name)}" for name in _unknown(document, shape, "")]
     if parsed.strict_error:
         problems.insert(0, parsed.strict_error)
     if problems:
         raise ValueError(f"strict decoding error: {', '.join(problems)}")
-    return found
+    return document
 
 
-def _shape(found: Json, group: str, kind: str, versions: Mapping[str, Shape]) -> Shape:
-    for name, shown in (("kind", "Kind"), ("apiVersion", "apiVersion")):
-        if not found.get(name):
-            raise ValueError(f"Object '{shown}' is missing")
-    found_group, _, version = str(found["apiVersion"]).partition("/")
-    if found_group != group or version not in versions or found["kind"] != kind:
-        what = f"no kind {quote(str(found['kind']))} is registered for version {quote(str(found['apiVersion']))}"
-        raise ValueError(f"{what} in scheme")
+def _shape(document: Json, group: str, kind: str, versions: Mapping[str, Shape]) -> Shape:
+    for name, label in (("kind", "Kind"), ("apiVersion", "apiVersion")):
+        if not document.get(name):
+            raise ValueError(f"Object '{label}' is missing")
+    found_group, _, version = str(document["apiVersion"]).partition("/")
+    if found_group != group or version not in versions or document["kind"] != kind:
+        problem = (
+            f"no kind {quote(str(document['kind']))} is registered for version {quote(str(document['apiVersion']))}"
+        )
+        raise ValueError(f"{problem} in scheme")
     return {"apiVersion": str, "kind": str, **versions[version]}
 
 
 def _unknown(value: Any, shape: Any, path: str) -> Iterator[str]:
-    """The paths of fields that are not known. Raises ValueError for a value of the wrong type."""
+    """Yield the paths of unknown fields. Raises ValueError for a value of the wrong type."""
     if value is None:
         return
     if isinstance(shape, list):
@@ -67,8 +69,8 @@ def _unknown(value: Any, shape: Any, path: str) -> Iterator[str]:
         _check(value, shape, path)
 
 
-def _check(value: Any, wanted: type, path: str) -> None:
-    if isinstance(value, wanted):
+def _check(value: Any, expected: type, path: str) -> None:
+    if isinstance(value, expected):
         return
-    wants = _GO_TYPES.get(wanted, "struct" if wanted is dict else "slice")
+    wants = _GO_TYPES.get(expected, "struct" if expected is dict else "slice")
     raise ValueError(f"json: cannot unmarshal {_JSON_TYPES[type(value)]} into Go struct field {path} of type {wants}")

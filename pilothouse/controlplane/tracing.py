@@ -1,4 +1,4 @@
-"""TracingConfiguration: whether and where traces of requests are sent. Read and checked in upstream's words."""
+"""TracingConfiguration: endpoint and sampling rate of request traces. Validation messages are upstream's."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ _NAMING = "See https://github.com/grpc/grpc/blob/master/doc/naming.md"
 @dataclass(frozen=True, slots=True)
 class TracingConfiguration:
     endpoint: str | None
-    """The collector's; None for the usual one, localhost:4317."""
+    """Collector address; None = localhost:4317."""
     sampling_rate_per_million: int
-    """Of the traces that begin here; with 0 only those are recorded that a client begins, who is trusted."""
+    """Sampling rate of traces that begin in this server; 0 = record only traces of trusted clients."""
 
 
 def read_tracing_configuration(file: str) -> TracingConfiguration:
-    """Raises ValueError."""
+    """Read the file. Raises ValueError."""
     data = content(file)
     try:
-        found = decode(data, group=_GROUP, kind=_KIND, versions=dict.fromkeys(_VERSIONS, _SHAPE))
+        config = decode(data, group=_GROUP, kind=_KIND, versions=dict.fromkeys(_VERSIONS, _SHAPE))
     except ValueError as error:
-        why = f"unable to decode tracing configuration data: {error}"
-        raise ValueError(f"failed to read tracing config: {why}") from None
-    endpoint, rate = found.get("endpoint"), found.get("samplingRatePerMillion") or 0
+        reason = f"unable to decode tracing configuration data: {error}"
+        raise ValueError(f"failed to read tracing config: {reason}") from None
+    endpoint, rate = config.get("endpoint"), config.get("samplingRatePerMillion") or 0
     if problems := [str(error) for error in _errors(endpoint, rate)]:
         raise ValueError(f"failed to validate tracing configuration: {aggregate(problems)}")
     return TracingConfiguration(endpoint, rate)
 
 
 def ensure_installed() -> None:
-    """Raises ValueError where what sends traces is missing."""
+    """Raise ValueError if the OpenTelemetry SDK is not installed."""
     try:
         import opentelemetry.exporter.otlp.proto.grpc
         import opentelemetry.sdk  # noqa: F401
@@ -58,7 +58,7 @@ def ensure_installed() -> None:
 
 
 def build_tracer(configuration: TracingConfiguration) -> RecordingTracer:
-    from pilothouse.apiserver.tracing.recording import RecordingTracer  # brings gRPC and the SDK
+    from pilothouse.apiserver.tracing.recording import RecordingTracer  # imports gRPC and the SDK
 
     share = configuration.sampling_rate_per_million / _MILLION
     return RecordingTracer(configuration.endpoint, share, instance=server_id())
@@ -81,5 +81,5 @@ def _endpoint_errors(endpoint: str) -> Errors:
         yield invalid("endpoint", endpoint, str(error))
         return
     if scheme not in _SCHEMES:
-        why = f"unsupported scheme: {scheme}.  Options are none, dns, unix, or unix-abstract.  {_NAMING}"
-        yield invalid("endpoint", endpoint, why)
+        reason = f"unsupported scheme: {scheme}.  Options are none, dns, unix, or unix-abstract.  {_NAMING}"
+        yield invalid("endpoint", endpoint, reason)

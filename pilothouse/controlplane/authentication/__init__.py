@@ -1,1 +1,1 @@
-"""Who users are: the authenticators that flags and a configuration file ask for."""
+"""Construction of the authenticators from flags and configuration files."""

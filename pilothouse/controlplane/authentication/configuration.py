@@ -1,4 +1,4 @@
-"""AuthenticationConfiguration: read strictly, and checked in upstream's words."""
+"""AuthenticationConfiguration: strict decoding and conversion to settings."""
 
 from __future__ import annotations
 
@@ -39,27 +39,24 @@ _SHAPE: Shape = {"jwt": [_JWT], "anonymous": {"enabled": bool, "conditions": [{"
 def read_authentication_configuration(
     data: bytes, *, disallowed_issuers: Collection[str], egress: frozenset[str] | None = ANYWHERE
 ) -> AuthenticationSettings:
-    """`egress`: the networks that an issuer may be said to be in; None without an EgressSelectorConfiguration.
+    """Decode and validate the configuration. Raises ValueError.
 
-    Raises ValueError.
+    `egress` holds the networks that an issuer may select; None = no EgressSelectorConfiguration.
     """
     if not data:
         raise ValueError("empty config data")
     versions = dict.fromkeys(("v1", "v1beta1", "v1alpha1"), _SHAPE)
-    found = decode(data, group=_GROUP, kind="AuthenticationConfiguration", versions=versions)
-    if problems := list(map(str, validate_authentication_configuration(found, disallowed_issuers))):
+    config = decode(data, group=_GROUP, kind="AuthenticationConfiguration", versions=versions)
+    if problems := list(map(str, validate_authentication_configuration(config, disallowed_issuers))):
         raise ValueError(f"invalid authentication configuration: {aggregate(problems)}")
-    for jwt in found.get("jwt") or ():
+    for jwt in config.get("jwt") or ():
         if selector := jwt["issuer"].get("egressSelectorType"):
             check_egress(selector, egress)
-    return AuthenticationSettings(tuple(map(_issuer, found.get("jwt") or ())), _anonymous(found.get("anonymous")))
-
-
-def _anonymous(anonymous: Json | None) -> AnonymousSettings | None:
-    if anonymous is None:
-        return None
-    conditions = anonymous.get("conditions") or ()
-    return AnonymousSettings(bool(anonymous.get("enabled")), tuple(each.get("path") or "" for each in conditions))
+    anonymous: AnonymousSettings | None = None
+    if (section := config.get("anonymous")) is not None:
+        paths = tuple(condition.get("path") or "" for condition in section.get("conditions") or ())
+        anonymous = AnonymousSettings(bool(section.get("enabled")), paths)
+    return AuthenticationSettings(tuple(map(_issuer, config.get("jwt") or ())), anonymous)
 
 
 def _issuer(jwt: Json) -> IssuerSettings:
@@ -71,18 +68,18 @@ def _issuer(jwt: Json) -> IssuerSettings:
         username=_mapping(mappings["username"]),
         groups=_mapping(mappings.get("groups") or {}),
         uid=_mapping(mappings.get("uid") or {}),
-        extra=tuple((each["key"], each["valueExpression"]) for each in mappings.get("extra") or ()),
-        required_claims=tuple((each["claim"], each.get("requiredValue") or "") for each in rules if each.get("claim")),
-        claim_rules=tuple(_rule(each) for each in rules if each.get("expression")),
+        extra=tuple((mapping["key"], mapping["valueExpression"]) for mapping in mappings.get("extra") or ()),
+        required_claims=tuple((rule["claim"], rule.get("requiredValue") or "") for rule in rules if rule.get("claim")),
+        claim_rules=tuple(_rule(rule) for rule in rules if rule.get("expression")),
         user_rules=tuple(map(_rule, jwt.get("userValidationRules") or ())),
         discovery_url=issuer.get("discoveryURL") or "",
         certificate_authority=issuer.get("certificateAuthority") or "",
     )
 
 
-def _mapping(said: Json) -> ClaimOrExpression:
-    return ClaimOrExpression(said.get("claim") or "", said.get("prefix") or "", said.get("expression") or "")
+def _mapping(mapping: Json) -> ClaimOrExpression:
+    return ClaimOrExpression(mapping.get("claim") or "", mapping.get("prefix") or "", mapping.get("expression") or "")
 
 
-def _rule(said: Json) -> TokenValidationRule:
-    return TokenValidationRule(said["expression"], said.get("message") or "")
+def _rule(rule: Json) -> TokenValidationRule:
+    return TokenValidationRule(rule["expression"], rule.get("message") or "")

@@ -1,4 +1,4 @@
-"""Issuers that a configuration names. A change of the file replaces them, once the keys of the new ones are there."""
+"""Token issuers of a configuration file. A changed file replaces the issuers after the new keys are fetched."""
 
 from __future__ import annotations
 
@@ -28,15 +28,18 @@ RELOADS = CounterTally(
 
 
 class ConfiguredIssuers:
-    """Requests never wait for an issuer that has not answered yet: its tokens are not good until it has."""
+    """Token authenticator of configurable issuers.
+
+    Requests never wait for keys: tokens of an issuer are rejected until its keys are fetched.
+    """
 
     def __init__(
         self, issuers: Iterable[IssuerSettings], audiences: Sequence[str], *, keys_within: float = _KEYS_WITHIN
     ) -> None:
-        """Raises ValueError. New issuers are waited for as long as `keys_within`."""
+        """Create the authenticators. `keys_within` bounds the wait for keys in `replace`. Raises ValueError."""
         self._keys_within = keys_within
         self._audiences = tuple(audiences)
-        self._jwt = [JWTAuthenticator(each) for each in issuers]
+        self._jwt = [JWTAuthenticator(issuer) for issuer in issuers]
         self._tokens = self._cached(self._jwt)
         self._fetching: list[asyncio.Task[None]] = []
 
@@ -44,7 +47,7 @@ class ConfiguredIssuers:
         return await self._tokens.authenticate_token(token, audiences)
 
     async def run(self) -> None:
-        """Fetches the keys, until cancelled."""
+        """Fetch keys until cancelled."""
         self._fetching = _fetch(self._jwt)
         try:
             await asyncio.Event().wait()
@@ -52,16 +55,21 @@ class ConfiguredIssuers:
             _cancel(self._fetching)
 
     async def replace(self, issuers: Iterable[IssuerSettings]) -> None:
-        """Raises ValueError; NotYet where the keys of one do not come in time. All stays as it was then."""
-        new = [JWTAuthenticator(each) for each in issuers]
+        """Replace the issuers. On failure the current issuers stay.
+
+        Raises ValueError, or NotYet if keys do not arrive in time.
+        """
+        new = [JWTAuthenticator(issuer) for issuer in issuers]
         fetching = _fetch(new)
         try:
             async with asyncio.timeout(self._keys_within):
-                for each in new:
-                    await each.keys.initialized.wait()
+                for authenticator in new:
+                    await authenticator.keys.initialized.wait()
         except TimeoutError:
             _cancel(fetching)
-            raise NotYet(next(each.keys.problem for each in new if not each.keys.ready)) from None
+            raise NotYet(
+                next(authenticator.keys.problem for authenticator in new if not authenticator.keys.ready)
+            ) from None
         _cancel(self._fetching)
         self._jwt, self._fetching, self._tokens = new, fetching, self._cached(new)
 
@@ -70,7 +78,7 @@ class ConfiguredIssuers:
 
 
 def _fetch(jwt: Iterable[JWTAuthenticator]) -> list[asyncio.Task[None]]:
-    return [asyncio.create_task(each.run(), name=f"keys of {each.issuer}") for each in jwt]
+    return [asyncio.create_task(authenticator.run(), name=f"keys of {authenticator.issuer}") for authenticator in jwt]
 
 
 def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
@@ -79,7 +87,7 @@ def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
 
 
 class ConfigurationFile:
-    """Follows the file. What it says of anonymous users must stay as it was at the start."""
+    """Follows the configuration file. The settings of anonymous users must not change after start-up."""
 
     def __init__(
         self,
@@ -97,7 +105,7 @@ class ConfigurationFile:
         return ReloadedFile(file, content, self.reload)
 
     async def reload(self, data: bytes) -> None:
-        """Raises ValueError."""
+        """Apply new content. Raises ValueError."""
         try:
             settings = read_authentication_configuration(data, disallowed_issuers=self._disallowed, egress=self._egress)
             if settings.anonymous != self._anonymous:

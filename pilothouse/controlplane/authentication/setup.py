@@ -1,49 +1,48 @@
-"""Authentication as the options ask for it: front proxies, then client certificates, then tokens."""
+"""Construction of authentication: front proxies, then client certificates, then tokens.
+
+Without --service-account-signing-key-file, service account tokens are signed with the key in the data directory, and
+every public key beside the signing key is trusted. During a rotation the directory holds two keys.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pilothouse.apiserver.authn.authorities import AuthorityFiles
 from pilothouse.apiserver.authn.bearer import BearerAuthenticator, UnionTokenAuthenticator
 from pilothouse.apiserver.authn.interface import Authenticator, TokenAuthenticator
+from pilothouse.apiserver.authn.jwt.settings import ClaimOrExpression as ClaimMapping
+from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
 from pilothouse.apiserver.authn.tokens import StaticTokens, read_token_file
 from pilothouse.apiserver.authn.union import UnionAuthenticator
 from pilothouse.apiserver.authn.websocket_token import WebSocketTokenAuthenticator
 from pilothouse.apiserver.authn.x509 import X509Authenticator
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
+from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.options.authentication import AuthenticationOptions, OIDCOptions
 from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.options.files import content
 from pilothouse.controlplane.serving import FrontProxy, client_cas
 from pilothouse.kube.authentication.bootstrap_tokens import BootstrapTokens
-from pilothouse.kube.config import ServiceAccountConfig
+from pilothouse.kube.config import DEFAULT_ISSUER, ServiceAccountConfig
 from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuthenticator
+from pilothouse.kube.serviceaccount.keys import SigningKey, read_verifying_keys
 from pilothouse.kube.serviceaccount.legacy import LegacyValidator, SecretUses
 from pilothouse.kube.serviceaccount.validator import BoundTokenValidator, StoredTokenObjects
 from pilothouse.machinery.dataclass import dataclass
-
-if TYPE_CHECKING:
-    from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
-    from pilothouse.controlplane.options.authentication import TokenWebhookOptions
-    from pilothouse.controlplane.review_webhook import KubeconfigReviews
-from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
-from pilothouse.controlplane.certificates.paths import CertificatePaths
-from pilothouse.kube.config import DEFAULT_ISSUER
-from pilothouse.kube.serviceaccount.keys import SigningKey, read_verifying_keys
 
 
 @dataclass(frozen=True, slots=True)
 class Authentication:
     authenticator: Authenticator
     tokens: TokenAuthenticator
-    """Those that `authenticator` reads."""
+    """The token authenticators within `authenticator`."""
     anonymous: AnonymousSettings
     background: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
 
@@ -51,13 +50,20 @@ class Authentication:
 def set_up_authentication(
     options: CompletedOptions, service_accounts: ServiceAccountConfig, registries: Registries, proxy: FrontProxy
 ) -> Authentication:
-    """Raises ValueError, OSError when a file that an option names makes no sense."""
+    """Build the authenticators. Raises ValueError, OSError for an invalid file."""
     data = content(options.authentication.config) if options.authentication.config else b""
-    settings = _settings(options, service_accounts, data)
+    settings = AuthenticationSettings()
+    if data:
+        from pilothouse.controlplane.authentication.configuration import read_authentication_configuration
+
+        egress = options.egress_selector.selections
+        settings = read_authentication_configuration(data, disallowed_issuers=service_accounts.issuers, egress=egress)
+    elif options.oidc.enabled:
+        settings = AuthenticationSettings((issuer_of_flags(options.oidc),))
     tokens = _built_in_tokens(options.authentication, service_accounts, registries)
     background: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {}
     if settings.issuers or data:
-        # Verifying and expressions are much to load for servers that know no other issuer.
+        # Lazy import: JWT verification and CEL are slow to import.
         from pilothouse.controlplane.authentication.reload import ConfiguredIssuers
 
         issuers = ConfiguredIssuers(settings.issuers, service_accounts.audiences)
@@ -66,37 +72,29 @@ def set_up_authentication(
         if data:
             from pilothouse.controlplane.authentication.reload import ConfigurationFile
 
-            egress = options.egress_selector.selections
             configuration = ConfigurationFile(issuers, settings.anonymous, service_accounts.issuers, egress)
             background["authentication configuration"] = configuration.follow(
                 Path(options.authentication.config), data
             ).run
     if options.token_webhook.config_file:
+        from pilothouse.apiserver.authn.token_cache import CachedTokens
+        from pilothouse.apiserver.authn.webhook_tokens import WebhookTokens
         from pilothouse.controlplane.review_webhook import KubeconfigReviews
 
-        webhook = KubeconfigReviews(Path(options.token_webhook.config_file))
+        webhook, ttl = KubeconfigReviews(Path(options.token_webhook.config_file)), options.token_webhook.cache_ttl
         background["authentication webhook"] = webhook.run
-        tokens.append(_webhook_tokens(webhook, options.token_webhook, service_accounts))
+        reviews = WebhookTokens(webhook, version=options.token_webhook.version, audiences=service_accounts.audiences)
+        tokens.append(CachedTokens(reviews, success_ttl=ttl, failure_ttl=ttl))
     union = UnionTokenAuthenticator(tokens)
     anonymous = settings.anonymous or AnonymousSettings(options.authentication.anonymous_auth)
-    return Authentication(_authenticator(proxy, client_cas(options), union), union, anonymous, background)
-
-
-def _settings(options: CompletedOptions, service_accounts: ServiceAccountConfig, data: bytes) -> AuthenticationSettings:
-    if data:
-        from pilothouse.controlplane.authentication.configuration import read_authentication_configuration
-
-        egress = options.egress_selector.selections
-        return read_authentication_configuration(data, disallowed_issuers=service_accounts.issuers, egress=egress)
-    return (
-        AuthenticationSettings((issuer_of_flags(options.oidc),)) if options.oidc.enabled else AuthenticationSettings()
+    users = X509Authenticator(AuthorityFiles(client_cas(options)))
+    authenticator = UnionAuthenticator(
+        [proxy.authenticator, users, BearerAuthenticator(union), WebSocketTokenAuthenticator(union)]
     )
+    return Authentication(authenticator, union, anonymous, background)
 
 
 def issuer_of_flags(options: OIDCOptions) -> IssuerSettings:
-    from pilothouse.apiserver.authn.jwt.settings import ClaimOrExpression as ClaimMapping
-    from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
-
     prefix = options.username_prefix
     if not prefix and options.username_claim != "email":
         prefix = f"{options.issuer_url}#"
@@ -111,23 +109,10 @@ def issuer_of_flags(options: OIDCOptions) -> IssuerSettings:
     )
 
 
-def _webhook_tokens(
-    webhook: KubeconfigReviews, given: TokenWebhookOptions, service_accounts: ServiceAccountConfig
-) -> TokenAuthenticator:
-    from pilothouse.apiserver.authn.token_cache import CachedTokens
-    from pilothouse.apiserver.authn.webhook_tokens import WebhookTokens
-
-    tokens = WebhookTokens(webhook, version=given.version, audiences=service_accounts.audiences)
-    return CachedTokens(tokens, success_ttl=given.cache_ttl, failure_ttl=given.cache_ttl)
-
-
 def _built_in_tokens(
     options: AuthenticationOptions, service_accounts: ServiceAccountConfig, registries: Registries
 ) -> list[TokenAuthenticator]:
-    """Return the authenticators of tokens that are known without asking anybody else, in their order.
-
-    Raises ValueError when the token file makes no sense, OSError when it can not be read.
-    """
+    """Return the in-process token authenticators, in order. Raises ValueError, OSError for the token file."""
     users = read_token_file(Path(options.token_auth_file)) if options.token_auth_file else {}
     objects = StoredTokenObjects(registries)
     uses = SecretUses(OwnAccess(registries.open(SECRETS)))
@@ -142,47 +127,36 @@ def _built_in_tokens(
     return tokens
 
 
-def _authenticator(proxy: FrontProxy, client_cas: Iterable[Path], tokens: TokenAuthenticator) -> Authenticator:
-    """Raises OSError, ValueError when a CA file makes no sense."""
-    users = X509Authenticator(AuthorityFiles(client_cas))
-    return UnionAuthenticator(
-        [proxy.authenticator, users, BearerAuthenticator(tokens), WebSocketTokenAuthenticator(tokens)]
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class AnonymousSettings:
     enabled: bool
     paths: tuple[str, ...] = ()
-    """All if there are none."""
+    """Paths open to anonymous users; empty = all paths."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuthenticationSettings:
     issuers: tuple[IssuerSettings, ...] = ()
     anonymous: AnonymousSettings | None = None
-    """None where the file says nothing of it."""
+    """None if the file has no anonymous section."""
 
 
 def service_account_config(options: CompletedOptions) -> ServiceAccountConfig:
-    """Raises ValueError, OSError for a key file that was given and makes no sense; our own is read when needed."""
-    given, authentication = options.misc.service_account_signing_key_file, options.authentication
+    """Return the configuration of service account tokens. Key files from flags are checked at once; the generated key
+    is read on use. Raises ValueError, OSError."""
+    signing_key_file, authentication = options.misc.service_account_signing_key_file, options.authentication
     own = CertificatePaths.under(Path(options.pilothouse.data_dir))
     believed = [Path(file) for file in authentication.service_account_key_file]
-    _check(Path(given) if given else None, believed)
+    if signing_key_file:
+        _ = SigningKey(Path(signing_key_file)).private
+    for key_file in believed:
+        read_verifying_keys(key_file)
     return ServiceAccountConfig(
-        signing_key_file=Path(given) if given else own.service_account_key,
-        key_files=tuple(believed) if given else (*believed, own.service_account_public_key),
+        signing_key_file=Path(signing_key_file) if signing_key_file else own.service_account_key,
+        key_files=tuple(believed) if signing_key_file else (*believed, own.service_account_public_key),
         issuers=authentication.service_account_issuer or (DEFAULT_ISSUER,),
         api_audiences=authentication.api_audiences,
         jwks_uri=authentication.service_account_jwks_uri,
         max_expiration=int(authentication.service_account_max_token_expiration),
         extend_expiration=authentication.service_account_extend_token_expiration,
     )
-
-
-def _check(signing: Path | None, believed: list[Path]) -> None:
-    if signing:
-        _ = SigningKey(signing).private
-    for file in believed:
-        read_verifying_keys(file)

@@ -1,4 +1,4 @@
-"""The validation of an AuthenticationConfiguration, in upstream's words."""
+"""Validation of an AuthenticationConfiguration, with upstream's messages."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def validate_authentication_configuration(config: Json, disallowed: Collection[s
     anonymous = part(config, "anonymous")
     if not anonymous.get("enabled") and items(anonymous, "conditions"):
         conditions = items(anonymous, "conditions")
-        why = "enabled should be set to true when conditions are defined"
-        yield invalid(root("anonymous", "conditions"), conditions, why)
+        reason = "enabled should be set to true when conditions are defined"
+        yield invalid(root("anonymous", "conditions"), conditions, reason)
 
 
 def _issuer_errors(issuer: Json, disallowed: Collection[str], path: Path) -> Iterator[FieldError]:
@@ -52,8 +52,8 @@ def _issuer_errors(issuer: Json, disallowed: Collection[str], path: Path) -> Ite
         yield from _authority_errors(authority, path.child("certificateAuthority"))
     selector = text(issuer, "egressSelectorType")
     if selector not in ("", "controlplane", "cluster"):
-        why = "egress selector must be either controlplane or cluster"
-        yield invalid(path.child("egressSelectorType"), selector, why)
+        reason = "egress selector must be either controlplane or cluster"
+        yield invalid(path.child("egressSelectorType"), selector, reason)
 
 
 def _url_errors(url: str, disallowed: Collection[str], path: Path) -> Iterator[FieldError]:
@@ -168,8 +168,8 @@ def _prefixed_errors(mapping: Json, path: Path, *, needed: bool) -> Iterator[Fie
         yield from _compilation(expression, path.child("expression"))
     elif claim:
         if mapping.get("prefix") is None:
-            why = "prefix is required when claim is set. It can be set to an empty string to disable prefixing"
-            yield required(path.child("prefix"), why)
+            reason = "prefix is required when claim is set. It can be set to an empty string to disable prefixing"
+            yield required(path.child("prefix"), reason)
     elif needed:
         yield required(path, "claim or expression is required")
 
@@ -195,12 +195,12 @@ def _key_errors(key: str, path: Path) -> Iterator[FieldError]:
         yield invalid(path, key, "must be lowercase")
     domain, slash, _ = key.partition("/")
     if slash and any(domain == own or domain.endswith(f".{own}") for own in _RESERVED):
-        why = "k8s.io, kubernetes.io and their subdomains are reserved for Kubernetes use"
-        yield invalid(path, key, why)
+        reason = "k8s.io, kubernetes.io and their subdomains are reserved for Kubernetes use"
+        yield invalid(path, key, reason)
 
 
 def _email_errors(jwt: Json, path: Path) -> Iterator[FieldError]:
-    """An address that nobody verified is no name."""
+    """Require a check of email_verified if the username is the email claim."""
     username = text(jwt, "claimMappings", "username", "expression")
     if not username or "email" not in username:
         return
@@ -208,7 +208,9 @@ def _email_errors(jwt: Json, path: Path) -> Iterator[FieldError]:
 
     rules = [text(rule, "expression") for rule in items(jwt, "claimValidationRules")]
     extra = [text(mapping, "valueExpression") for mapping in items(jwt, "claimMappings", "extra")]
-    verified = any(selects_claim(each, "email_verified") for each in (username, *rules, *extra) if each)
+    verified = any(
+        selects_claim(expression, "email_verified") for expression in (username, *rules, *extra) if expression
+    )
     if selects_claim(username, "email") and not verified:
         yield invalid(path, username, _VERIFIED)
 
@@ -224,7 +226,7 @@ def _expression_errors(
 
 
 def _compilation(expression: str, path: Path, *, types: tuple[str, ...] = ()) -> Iterator[FieldError]:
-    # The compiler is much to load for the many configurations without expressions.
+    # Lazy import: the CEL compiler is slow to import.
     from pilothouse.apiserver.authn.jwt.expressions import compiled_on_claims
 
     if problem := compiled_on_claims(expression, types=types).problem:

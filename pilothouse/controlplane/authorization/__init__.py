@@ -1,1 +1,1 @@
-"""Who decides what users may do: the modes that flags name, or the authorizers of a configuration file."""
+"""Construction of the authorizers from --authorization-mode or a configuration file."""

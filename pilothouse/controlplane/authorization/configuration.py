@@ -1,4 +1,4 @@
-"""AuthorizationConfiguration: read strictly, completed with defaults, and checked in upstream's words."""
+"""AuthorizationConfiguration: strict decoding, defaults, and validation with upstream's messages."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _SHAPE: Shape = {"authorizers": [{"type": str, "name": str, "webhook": _WEBHOOK}
 
 
 def read_authorization_configuration(data: bytes, *, needed: Iterable[str] = ()) -> tuple[AuthorizerSettings, ...]:
-    """`needed`: types that must be there, besides webhooks. Raises ValueError."""
+    """Decode and validate the configuration. `needed` lists required types besides Webhook. Raises ValueError."""
     try:
         versions = dict.fromkeys(("v1", "v1beta1", "v1alpha1"), _SHAPE)
-        found = decode(data, group=_GROUP, kind="AuthorizationConfiguration", versions=versions) if data else {}
-        authorizers = [_completed(each) for each in found.get("authorizers") or ()]
+        config = decode(data, group=_GROUP, kind="AuthorizationConfiguration", versions=versions) if data else {}
+        authorizers = [_completed(authorizer) for authorizer in config.get("authorizers") or ()]
     except ValueError as error:
         raise ValueError(f"failed to load AuthorizationConfiguration from file: {error}") from None
     problems = list(map(str, validate_authorization_configuration(authorizers, MODES)))
@@ -57,7 +57,7 @@ def read_authorization_configuration(data: bytes, *, needed: Iterable[str] = ())
 
 
 def _completed(authorizer: Json) -> Json:
-    """Durations in seconds, and what upstream fills in."""
+    """Apply upstream's defaults, and convert durations to seconds."""
     webhook = authorizer.get("webhook")
     if webhook is None:
         return authorizer
@@ -67,18 +67,18 @@ def _completed(authorizer: Json) -> Json:
 
 def _seconds(text: str | None, default: str) -> float:
     try:
-        given = parse_duration(text) / _NANOSECONDS if text else 0.0
-        return given or (parse_duration(default) / _NANOSECONDS if default else 0.0)
+        seconds = parse_duration(text) / _NANOSECONDS if text else 0.0
+        return seconds or (parse_duration(default) / _NANOSECONDS if default else 0.0)
     except DurationError as error:
         raise ValueError(str(error)) from None
 
 
 def _name_problems(authorizers: list[Json], needed: Iterable[str]) -> Iterator[str]:
-    own = [each for each in authorizers if each["type"] != WEBHOOK]
+    own = [authorizer for authorizer in authorizers if authorizer["type"] != WEBHOOK]
     for each in own:
         if each["type"].lower() != each["name"]:
             yield f"expected name {each['type'].lower()} for authorizer {each['type']} instead of {each['name']}"
-    if missing := sorted(set(needed) - {each["type"] for each in own}):
+    if missing := sorted(set(needed) - {authorizer["type"] for authorizer in own}):
         yield f"missing required types: [{' '.join(missing)}]"
 
 
@@ -94,7 +94,7 @@ def _settings(authorizer: Json) -> AuthorizerSettings:
             unauthorized_ttl=_unless_false(webhook.get("cacheUnauthorizedRequests"), webhook["unauthorizedTTL"]),
             timeout=webhook["timeout"],
             denies_on_failure=webhook["failurePolicy"] == "Deny",
-            conditions=tuple(each["expression"] for each in webhook.get("matchConditions") or ()),
+            conditions=tuple(condition["expression"] for condition in webhook.get("matchConditions") or ()),
         )
         if webhook
         else None,
@@ -110,14 +110,14 @@ _MOST_CONDITIONS = 64
 _LONGEST_TIMEOUT = 30.0
 
 
-def validate_authorization_configuration(authorizers: list[Json], known: Collection[str]) -> Iterator[FieldError]:
+def validate_authorization_configuration(authorizers: list[Json], known_types: Collection[str]) -> Iterator[FieldError]:
     if not authorizers:
         yield required(root("authorizers"), "at least one authorization mode must be defined")
     types: set[str] = set()
     names: set[str] = set()
     for index, authorizer in enumerate(authorizers):
         path = root("authorizers").index(index)
-        errors = list(_type_errors(authorizer.get("type") or "", types, known, path.child("type")))
+        errors = list(_type_errors(authorizer.get("type") or "", types, known_types, path.child("type")))
         if errors:
             yield from errors
             continue
@@ -186,7 +186,7 @@ def _connection_errors(connection: Json, path: Path) -> Iterator[FieldError]:
     if type == "KubeConfigFile":
         yield from _file_errors(file or "", path.child("kubeConfigFile"))
     elif type == "InClusterConfig":
-        # Upstream lets this pass and then has no address to call.
+        # Upstream accepts InClusterConfig, and then has no address to call.
         yield invalid(path.child("type"), type, "an API server has no configuration inside of a cluster")
     elif type:
         yield not_supported(path.child("type"), connection, ["InClusterConfig", "KubeConfigFile"])
@@ -204,8 +204,8 @@ def _file_errors(file: str, path: Path) -> Iterator[FieldError]:
     try:
         mode = os.stat(file).st_mode
     except OSError as error:
-        why = os.strerror(error.errno or 0).lower()
-        yield invalid(path, file, f"error loading file: stat {file}: {why}")
+        reason = os.strerror(error.errno or 0).lower()
+        yield invalid(path, file, f"error loading file: stat {file}: {reason}")
         return
     if not stat.S_ISREG(mode):
         yield invalid(path, file, "must be a regular file")
@@ -228,7 +228,7 @@ def _condition_errors(conditions: list[Json], path: Path) -> Iterator[FieldError
 
 
 def _compilation_problem(expression: str) -> str:
-    # The compiler is much to load for the many configurations without conditions.
+    # Lazy import: the CEL compiler is slow to import.
     from pilothouse.apiserver.authz.webhook.match_conditions import compiled_condition
 
     return compiled_condition(expression).problem

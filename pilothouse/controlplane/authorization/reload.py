@@ -1,4 +1,4 @@
-"""Authorizers that a configuration file names. A change of the file replaces them, unless it makes no sense."""
+"""Authorizers of a configuration file. A valid new version of the file replaces the authorizers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pilothouse.controlplane.authorization.setup import Chain, ChainBuilder
 from pilothouse.controlplane.options.authorization import WEBHOOK
 
 _LINGER = 60.0
-"""Requests that are under way go on with the authorizers that they began with."""
+"""Seconds before replaced authorizers are closed, because requests in flight still use them."""
 
 RELOADS = CounterTally(
     "apiserver_authorization_config_controller_automatic_reloads",
@@ -29,7 +29,7 @@ RELOADS = CounterTally(
 
 class ReloadedAuthorizer:
     def __init__(self, builder: ChainBuilder, chain: Chain, types: Iterable[str]) -> None:
-        """`types`: those that there were at the start, and must be there for ever."""
+        """Create the authorizer. Every configuration must keep the initial `types`."""
         self._builder = builder
         self._chain = chain
         self._types = frozenset(types) - {WEBHOOK}
@@ -42,7 +42,7 @@ class ReloadedAuthorizer:
         return await self._chain.authorizer.rules_for(user, namespace)
 
     async def follow(self, file: ReloadedFile) -> None:
-        """Until cancelled."""
+        """Reload the file until cancelled."""
         try:
             await file.run()
         finally:
@@ -50,7 +50,7 @@ class ReloadedAuthorizer:
                 await _close(chain)
 
     async def reload(self, data: bytes) -> None:
-        """Raises ValueError."""
+        """Apply new content. Raises ValueError."""
         try:
             built = self._builder.build(read_authorization_configuration(data, needed=self._types))
         except ValueError:
@@ -71,7 +71,7 @@ async def _close(chain: Chain) -> None:
 
 
 def configured_authorizer(file: Path, content: bytes, builder: ChainBuilder) -> tuple[ReloadedAuthorizer, ReloadedFile]:
-    """Raises ValueError."""
+    """Return the authorizer and its file watcher. Raises ValueError."""
     settings = read_authorization_configuration(content)
-    authorizer = ReloadedAuthorizer(builder, builder.build(settings), (each.type for each in settings))
+    authorizer = ReloadedAuthorizer(builder, builder.build(settings), (setting.type for setting in settings))
     return authorizer, ReloadedFile(file, content, authorizer.reload)

@@ -1,4 +1,4 @@
-"""Authorization as the options ask for it."""
+"""Construction of the authorizer chain. Members of system:masters bypass the configured authorizers."""
 
 from __future__ import annotations
 
@@ -35,35 +35,32 @@ if TYPE_CHECKING:
 class Authorization:
     authorizer: Authorizer
     policy: RBACPolicy
-    """What RBAC goes by; somebody else fills it."""
+    """RBAC policy; a registry follower fills the policy."""
     node_graph: NodeGraph | None
-    """The graph that the node authorizer decides by, if there is one; somebody else fills it."""
+    """Graph of the node authorizer, if enabled; a registry follower fills the graph."""
     background: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
 
 
 def set_up_authorization(options: AuthorizationOptions) -> Authorization:
-    """Raises ValueError, OSError."""
+    """Build the authorizers. Raises ValueError, OSError."""
     sources = AuthorizerSources(RBACPolicy(), NodeGraph())
     if options.config:
-        return _from_file(options.config, sources)
+        file = options.config
+        from pilothouse.controlplane.authorization.configuration import read_authorization_configuration
+        from pilothouse.controlplane.authorization.reload import configured_authorizer
+
+        data = content(file)
+        types = {settings.type for settings in read_authorization_configuration(data)}
+        authorizer, watched = configured_authorizer(Path(file), data, ChainBuilder(sources, types=types))
+        graph = sources.graph if NODE in types else None
+        return Authorization(
+            authorizer, sources.policy, graph, {"authorization configuration": partial(authorizer.follow, watched)}
+        )
     builder = ChainBuilder(sources, types=options.modes, policy_file=options.policy_file)
     chain = builder.build(settings_of_flags(options))
     graph = sources.graph if NODE in options.modes else None
     background = {"authorization webhook": chain.webhooks[0].run} if chain.webhooks else {}
     return Authorization(chain.authorizer, sources.policy, graph, background)
-
-
-def _from_file(file: str, sources: AuthorizerSources) -> Authorization:
-    from pilothouse.controlplane.authorization.configuration import read_authorization_configuration
-    from pilothouse.controlplane.authorization.reload import configured_authorizer
-
-    data = content(file)
-    types = {each.type for each in read_authorization_configuration(data)}
-    authorizer, watched = configured_authorizer(Path(file), data, ChainBuilder(sources, types=types))
-    graph = sources.graph if NODE in types else None
-    return Authorization(
-        authorizer, sources.policy, graph, {"authorization configuration": partial(authorizer.follow, watched)}
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +83,16 @@ class AuthorizerSettings:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Authorizers in their order."""
+    """Authorizers, in order."""
 
     authorizer: UnionAuthorizer
     webhooks: tuple[KubeconfigReviews, ...] = ()
-    """Those that are asked. They must be closed when nobody uses the authorizers any more."""
+    """Webhook clients of the chain. Close the clients when the chain is no longer used."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorizerSources:
-    """The objects that authorizers decide by; somebody else keeps them up to date."""
+    """State that authorizers read. Registry followers keep the state current."""
 
     policy: RBACPolicy
     graph: NodeGraph
@@ -103,7 +100,8 @@ class AuthorizerSources:
 
 class ChainBuilder:
     def __init__(self, sources: AuthorizerSources, *, types: Iterable[str], policy_file: str = "") -> None:
-        """Only `types` and webhooks can be built later on. Raises ValueError, OSError."""
+        """Create the built-in authorizers of `types`. `build` can use these types and webhooks. Raises ValueError,
+        OSError."""
         makers: dict[str, Callable[[], Authorizer]] = {
             ALWAYS_ALLOW: AlwaysAllow,
             ALWAYS_DENY: AlwaysDeny,
@@ -115,20 +113,20 @@ class ChainBuilder:
         self._built = {type: makers[type]() for type in sorted(wanted)}
 
     def build(self, configured: Iterable[AuthorizerSettings]) -> Chain:
-        """Raises ValueError."""
+        """Build a chain. Raises ValueError for a type that was not enabled at start-up."""
         authorizers: list[Authorizer] = [PrivilegedGroup()]
         webhooks: list[KubeconfigReviews] = []
         for settings in configured:
             authorizer = self._webhook(settings.name, settings.webhook, webhooks) if settings.webhook else None
-            found = authorizer or self._built.get(settings.type)
-            if found is None:
-                why = "is not allowed if it was not enabled at initial server startup"
-                raise ValueError(f"authorizer type {settings.type} {why}")
-            authorizers.append(InstrumentedAuthorizer(found, type=settings.type, name=settings.name))
+            configured_authorizer = authorizer or self._built.get(settings.type)
+            if configured_authorizer is None:
+                reason = "is not allowed if it was not enabled at initial server startup"
+                raise ValueError(f"authorizer type {settings.type} {reason}")
+            authorizers.append(InstrumentedAuthorizer(configured_authorizer, type=settings.type, name=settings.name))
         return Chain(UnionAuthorizer(authorizers), tuple(webhooks))
 
     def _webhook(self, name: str, settings: WebhookSettings, webhooks: list[KubeconfigReviews]) -> Authorizer:
-        # An HTTP client and the interpreter of expressions are much to load for servers that ask nobody.
+        # Lazy import: the HTTP client and the CEL interpreter are slow to import.
         from pilothouse.apiserver.authz.webhook.authorizer import WebhookAuthorizer, WebhookConfig
         from pilothouse.apiserver.authz.webhook.match_conditions import ReviewConditions, compiled_condition
         from pilothouse.controlplane.review_webhook import KubeconfigReviews
@@ -141,7 +139,7 @@ class ChainBuilder:
             authorized_ttl=settings.authorized_ttl,
             unauthorized_ttl=settings.unauthorized_ttl,
             on_error=Decision.DENY if settings.denies_on_failure else Decision.NO_OPINION,
-            conditions=ReviewConditions([compiled_condition(each) for each in settings.conditions]),
+            conditions=ReviewConditions([compiled_condition(condition) for condition in settings.conditions]),
         )
         return WebhookAuthorizer(webhook, config)
 

@@ -1,1 +1,1 @@
-"""The certificates and keys that a server makes for itself, laid out as kubeadm lays them out."""
+"""Generated certificates and keys of a server, in kubeadm's layout."""

@@ -1,9 +1,9 @@
-"""All certificates and keys of a server, made where they are missing, renewed where they are old.
+"""Generated files of a server: certificates, keys, kubeconfig.
 
     ensure_certificates(data_dir, bind_address="0.0.0.0", hostnames=["api.example"], service_ip="10.0.0.1")
 
-What was issued is recorded beside it. As long as the files are those of the record, are not due for renewal and hold
-for the wanted names, a restart reads nothing but hashes: the library that makes certificates is not loaded.
+issued.json records the digests of issued files. While the files match the record, are not due for renewal and cover the
+wanted names, a restart only computes digests and does not import `cryptography`.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ _RECORD = "issued.json"
 def ensure_certificates(
     data_dir: Path, *, bind_address: str, hostnames: Iterable[str] = (), service_ip: str = "10.0.0.1"
 ) -> CertificatePaths:
-    """Raises CertificateError where the files that are there contradict each other."""
+    """Create missing certificates, and renew expiring certificates. Raises CertificateError for inconsistent files."""
     paths = CertificatePaths.under(data_dir)
-    wanted = serving_names(bind_address=bind_address, hostnames=hostnames, service_ip=service_ip)
-    if not _is_current(paths, wanted):
+    names = serving_names(bind_address=bind_address, hostnames=hostnames, service_ip=service_ip)
+    if not _is_current(paths, names):
         make_directory(paths.directory)
-        _make(paths, wanted)
+        _make(paths, names)
     return paths
 
 
-def _make(paths: CertificatePaths, wanted: ServingNames) -> None:
+def _make(paths: CertificatePaths, names: ServingNames) -> None:
     from pilothouse.controlplane.certificates.issue import RENEW_BEFORE, Profile, names_of
     from pilothouse.controlplane.certificates.keep import keep_certificate, keep_shared_keys
 
     ca, proxy_ca = keep_shared_keys(paths.directory)
-    server = Profile("kube-apiserver", names=wanted)
+    server = Profile("kube-apiserver", names=names)
     admin = Profile("kubernetes-admin", organizations=("system:masters",))
     proxy = Profile(FRONT_PROXY_CLIENT)
     chain = paths.cross_cert.read_bytes() if paths.cross_cert.exists() else b""
@@ -55,27 +55,24 @@ def _make(paths: CertificatePaths, wanted: ServingNames) -> None:
         keep_certificate(proxy, proxy_ca, paths.front_proxy_client_cert, paths.front_proxy_client_key),
     ]
     renew_after = min(certificate.not_valid_after_utc - RENEW_BEFORE for certificate in issued)
-    _record(paths, names_of(serving), renew_after.timestamp())
+    covered = names_of(serving)
+    record = {
+        "renewAfter": renew_after.timestamp(),
+        "dns": sorted(covered.dns),
+        "ips": sorted(covered.ips),
+        "files": _digests(paths),
+    }
+    write_atomically(paths.directory / _RECORD, json.dumps(record, indent=2).encode(), mode=PUBLIC)
 
 
-def _is_current(paths: CertificatePaths, wanted: ServingNames) -> bool:
+def _is_current(paths: CertificatePaths, names: ServingNames) -> bool:
     try:
         record = json.loads((paths.directory / _RECORD).read_bytes())
         noted = ServingNames(frozenset(record["dns"]), frozenset(record["ips"]))
         fresh = time.time() < record["renewAfter"]
-        return fresh and noted.covers(wanted) and record["files"] == _digests(paths)
+        return fresh and noted.covers(names) and record["files"] == _digests(paths)
     except (OSError, ValueError, KeyError, TypeError):
         return False
-
-
-def _record(paths: CertificatePaths, names: ServingNames, renew_after: float) -> None:
-    record = {
-        "renewAfter": renew_after,
-        "dns": sorted(names.dns),
-        "ips": sorted(names.ips),
-        "files": _digests(paths),
-    }
-    write_atomically(paths.directory / _RECORD, json.dumps(record, indent=2).encode(), mode=PUBLIC)
 
 
 def _digests(paths: CertificatePaths) -> dict[str, str]:
@@ -103,7 +100,8 @@ class ServingNames:
 
 
 def serving_names(*, bind_address: str, hostnames: Iterable[str], service_ip: str) -> ServingNames:
-    """`hostnames` may be names or addresses. An unspecified bind address has no name of its own."""
+    """Return the names of the serving certificate. `hostnames` may hold names and addresses; wildcard addresses are
+    skipped."""
     dns: set[str] = set()
     ips: set[str] = set()
     for name in (*_ALWAYS, socket.gethostname().lower(), bind_address, service_ip, *hostnames):
@@ -123,12 +121,15 @@ def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def simulated_kubelet(data_dir: Path) -> SimulatedKubelet:
-    """Return where the files are, whether they are there or not."""
+    """Return the paths of the simulated kubelets' TLS files, which may not exist yet.
+
+    The files have a separate CA, because the key of the cluster's CA may be elsewhere.
+    """
     return SimulatedKubelet(data_dir / "simulated-kubelets")
 
 
 def ensure_kubelet_certificates(data_dir: Path) -> SimulatedKubelet:
-    """Make the certificates that are missing or old. Raises CertificateError."""
+    """Create missing or expiring certificates of simulated kubelets. Raises CertificateError."""
     from pilothouse.controlplane.certificates.issue import Profile
     from pilothouse.controlplane.certificates.keep import keep_authority, keep_certificate
 
@@ -165,7 +166,7 @@ preferences: {{}}
 
 
 def write_kubeconfig(path: Path, *, server_url: str, ca: Path, cert: Path, key: Path) -> None:
-    """Written only where it would change, readable for its owner only."""
+    """Write a self-contained kubeconfig, readable only by its owner. No-op if the content is unchanged."""
     content = _TEMPLATE.format(server=server_url, ca=_data(ca), cert=_data(cert), key=_data(key)).encode()
     if not path.exists() or path.read_bytes() != content:
         write_atomically(path, content, mode=PRIVATE)

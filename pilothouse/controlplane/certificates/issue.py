@@ -1,4 +1,4 @@
-"""Making keys and certificates: ECDSA P-256 throughout, for it is fast and every client of Kubernetes knows it."""
+"""Generation of keys and certificates. All keys are ECDSA P-256: fast, and supported by every Kubernetes client."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CLOCK_SKEW: Final = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """A CA. Without its key it can vouch for what was issued, but issue nothing."""
+    """A CA. Without a key the CA verifies certificates, but cannot issue."""
 
     certificate: x509.Certificate
     key: CertificateIssuerPrivateKeyTypes | None
@@ -37,7 +37,7 @@ class Authority:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The purpose of a certificate: a client's identity, or a server's names."""
+    """Purpose of a certificate: a client identity, or server names."""
 
     common_name: str
     organizations: tuple[str, ...] = ()
@@ -72,8 +72,8 @@ def new_authority(common_name: str, key: CertificateIssuerPrivateKeyTypes) -> x5
 
 
 def cross_signed(new: x509.Certificate, old: Authority) -> x509.Certificate:
-    """Return a certificate of the new authority by the old one: behind a certificate that the new one issued it lets
-    clients believe that who know the old one only."""
+    """Return the new CA's certificate signed by the old CA. Appended to a chain, the certificate lets clients that
+    trust only the old CA verify certificates of the new CA."""
     assert old.key is not None, "the caller checks that the authority can issue"
     public = cast("CertificateIssuerPublicKeyTypes", new.public_key())
     life = old.certificate.not_valid_after_utc - datetime.now(UTC)

@@ -1,8 +1,8 @@
-"""Keeping what is there and making what is missing, so that the pieces fit together.
+"""Reuse of existing keys and certificates, and creation of missing files.
 
-An authority is kept while its files load; its certificate alone is enough as long as nothing must be issued. Where its
-file has several certificates, all are trusted, and the one that belongs to the key issues.
-A certificate is kept while it belongs to its key and its authority, is not due for renewal, and has the wanted names.
+A CA is reused while its files load; without a key the CA cannot issue. If the file holds several certificates, all are
+trusted, and the certificate of the key issues. A leaf certificate is reused while its key and CA match, its names
+suffice and no renewal is due.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def keep_authority(common_name: str, cert_file: Path, key_file: Path) -> Authori
 def keep_certificate(
     profile: Profile, authority: Authority, cert_file: Path, key_file: Path, *, chain: bytes = b""
 ) -> x509.Certificate:
-    """`chain` comes behind a certificate that is issued: it leads to an authority that clients may still go by."""
+    """Return the certificate; issue a new certificate if needed. `chain` is appended to a new certificate for clients
+    that trust another CA."""
     certificate, key = next(iter(_load_certificates(cert_file)), None), _load_key(key_file)
     if (
         certificate is not None
@@ -76,7 +77,7 @@ def keep_certificate(
 
 
 def keep_signing_key(key_file: Path, public_file: Path) -> None:
-    """The service account key. Its public half is made from it where it is not among those that are believed."""
+    """Create the service account key if missing, and derive the public key unless already trusted."""
     key = _load_key(key_file)
     if key is None:
         key = new_key()
@@ -87,8 +88,8 @@ def keep_signing_key(key_file: Path, public_file: Path) -> None:
 
 
 def keep_shared_keys(folder: Path) -> tuple[Authority, Authority]:
-    """Make of what all servers of a cluster share what is missing there, and return the authorities of users and of
-    front proxies. Raises CertificateError, OSError."""
+    """Create missing shared keys, and return the CAs of users and of front proxies. Raises CertificateError,
+    OSError."""
     ca = keep_authority("kubernetes", folder / "ca.crt", folder / "ca.key")
     proxy_ca = keep_authority("front-proxy-ca", folder / "front-proxy-ca.crt", folder / "front-proxy-ca.key")
     keep_signing_key(folder / "sa.key", folder / "sa.pub")

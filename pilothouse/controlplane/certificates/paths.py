@@ -1,4 +1,4 @@
-"""Where the certificates and keys are."""
+"""Paths of the generated certificates and keys."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class CertificatePaths:
 
     @property
     def cross_cert(self) -> Path:
-        """The certificate of the CA by the one before it, while that is being replaced."""
+        """Certificate of the new CA signed by the old CA, during a rotation."""
         return self.directory / "ca-cross.crt"
 
     @property
     def retired(self) -> Path:
-        """The certificates of CAs that are trusted no more."""
+        """Certificates of CAs that are no longer trusted."""
         return self.directory / "retired.crt"
 
     @property
@@ -58,4 +58,4 @@ class CertificatePaths:
 
 
 class CertificateError(Exception):
-    """The files do not fit together, and making new ones would break what relies on them."""
+    """Existing files are inconsistent. Replacing the files would break their users."""

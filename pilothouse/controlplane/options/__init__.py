@@ -1,1 +1,1 @@
-"""The options of the server, one file per named section, with kube-apiserver's flag names and defaults."""
+"""Options of the server, with kube-apiserver's flag names and defaults. A module holds one or more named sections."""

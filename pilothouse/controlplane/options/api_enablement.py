@@ -1,4 +1,4 @@
-"""API enablement: which built-in API versions are served."""
+"""Options of served APIs: API versions, feature gates, and the emulated Kubernetes version (only the server's own)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _ROWS = [line.split() for line in _VERSIONS_OF_UPSTREAM.strip().splitlines()]
 REGISTERED: dict[str, frozenset[str]] = {"": frozenset({"v1"})} | {
     group: frozenset(versions) for group, *versions in _ROWS
 }
-"""The versions of each group that kube-apiserver v1.36 knows by name. Those that are not stable are off by default."""
+"""group -> versions that kube-apiserver v1.36 registers. Unstable versions are disabled by default."""
 
 _HELP = """Turns built-in APIs on or off with key=true|false:
 v1, group/version or group/version/resource for one of them (apps/v1=false)
@@ -65,7 +65,7 @@ class APIEnablementOptions:
             yield "invalid runtime-config with only api/all=false"
         config = parse_runtime_config(self.runtime_config)
         yield from config.problems
-        if unknown := [str(each) for each in config.named_versions if each.group not in REGISTERED]:
+        if unknown := [str(version) for version in config.named_versions if version.group not in REGISTERED]:
             yield f"unknown api groups {','.join(unknown)}"
         for version in config.named_versions:
             if version.version not in REGISTERED.get(version.group, (version.version,)):
@@ -82,7 +82,7 @@ class FeatureOptions:
 
     @property
     def gates(self) -> FeatureGates:
-        """The gates by their plain names: `kube:` says whose they are, and there are no others."""
+        """Feature gates without the optional `kube:` prefix. No other component has gates."""
         return FeatureGates({name.removeprefix("kube:"): value for name, value in self.feature_gates.items()})
 
     def validate(self) -> Iterator[str]:
@@ -137,10 +137,12 @@ class CompatibilityOptions:
             yield f"ServerRunOptions.RuntimeConfigEmulationForwardCompatible {_SAME_VERSION}"
 
 
-def _problems(given: list[str], *, fits: str, name: str, out_of_range: str) -> Iterator[str]:
+def _problems(values: list[str], *, fits: str, name: str, out_of_range: str) -> Iterator[str]:
     seen: dict[str, str] = {}
-    for each in given:
-        component, version = _parts(each)
+    for value in values:
+        component, equals, version = (text.strip() for text in value.partition("="))
+        if not equals:
+            component, version = _COMPONENT, value
         match = _VERSION.fullmatch(version)
         if match is None:
             yield f"could not parse {quote(version)} as version"
@@ -156,12 +158,6 @@ def _problems(given: list[str], *, fits: str, name: str, out_of_range: str) -> I
         elif match["minor"] != fits:
             yield f"--{name}={version} is not supported by this version, which is always {fits}"
         seen[component] = version
-
-
-def _parts(text: str) -> tuple[str, str]:
-    """Return the component and its version; a version alone is that of kube."""
-    component, equals, version = text.partition("=")
-    return (component.strip(), version.strip()) if equals else (_COMPONENT, text)
 
 
 def _number(version: str) -> tuple[int, ...]:

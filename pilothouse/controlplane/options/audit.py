@@ -1,4 +1,4 @@
-"""Audit: what is logged of requests, and where to."""
+"""Options of audit logging: policy, log file, webhook."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FORMATS = ("legacy", "json")
 
 @dataclass(frozen=True, slots=True)
 class BatchOptions:
-    """The flags of one backend that say how it gathers events."""
+    """Batching flags of one backend."""
 
     mode: str
     buffer_size: int
@@ -104,7 +104,7 @@ class AuditOptions:
 
     @property
     def backoff(self) -> float:
-        """How long to wait before events are sent again, by whichever of its two flags was given."""
+        """Initial retry delay: the current flag if set, else the deprecated flag."""
         given = self.webhook_initial_backoff != _BACKOFF
         return self.webhook_initial_backoff if given else self.webhook_old_backoff
 

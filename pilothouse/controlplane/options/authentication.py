@@ -1,4 +1,4 @@
-"""Authentication: who may be asking."""
+"""Options of authentication: tokens, client certificates, front proxies, OpenID Connect, token webhook."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class AuthenticationOptions:
     token_auth_file: str = flag("token-auth-file", STRING, "", 'A CSV file of tokens: token,user,uid[,"group,group"].')
 
     given_beside_config: frozenset[str] = frozenset()
-    """Flags on the command line that the configuration file may speak of, too: anonymous-auth, oidc-*."""
+    """Given flags that conflict with the configuration file: anonymous-auth, oidc-*."""
 
     def validate(self) -> Iterator[str]:
         if self.config:
@@ -108,8 +108,8 @@ class AuthenticationOptions:
             yield f"failed to load authentication configuration from file {quote(self.config)}: {error}"
             return
         if settings.anonymous is not None and "anonymous-auth" in self.given_beside_config:
-            why = "flag cannot be set when anonymous field is configured in authentication configuration file"
-            yield f"anonymous: Forbidden: --anonymous-auth {why}"
+            reason = "flag cannot be set when anonymous field is configured in authentication configuration file"
+            yield f"anonymous: Forbidden: --anonymous-auth {reason}"
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class OIDCOptions:
         "oidc-required-claim", CONFIGURATION_MAP, {}, "A claim that must have a value: claim=value. May be repeated."
     )
     given: bool = False
-    """Whether any of these flags is on the command line."""
+    """Whether any of these flags is given."""
 
     @property
     def enabled(self) -> bool:
@@ -204,20 +204,16 @@ class OIDCOptions:
         if self.given and not self.enabled:
             yield "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set"
         if self.enabled:
-            yield from self._validate_issuer()
+            from pilothouse.controlplane.authentication.validation import validate_authentication_configuration
+
+            issuer = {"url": self.issuer_url, "audiences": [self.client_id]}
+            mappings = {"username": {"claim": self.username_claim, "prefix": ""}}
+            config = {"jwt": [{"issuer": issuer, "claimMappings": mappings}]}
+            for error in validate_authentication_configuration(config, ()):
+                yield f"invalid authentication configuration: {error}"
         for algorithm in self.signing_algs:
             if algorithm not in ALGORITHMS:
                 yield f"oidc: unsupported signing alg: {quote(algorithm)}"
-
-    def _validate_issuer(self) -> Iterator[str]:
-        """Validate the issuer as if it stood in a configuration file."""
-        from pilothouse.controlplane.authentication.validation import validate_authentication_configuration
-
-        issuer = {"url": self.issuer_url, "audiences": [self.client_id]}
-        mappings = {"username": {"claim": self.username_claim, "prefix": ""}}
-        config = {"jwt": [{"issuer": issuer, "claimMappings": mappings}]}
-        for error in validate_authentication_configuration(config, ()):
-            yield f"invalid authentication configuration: {error}"
 
 
 @dataclass(frozen=True)

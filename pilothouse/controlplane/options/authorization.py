@@ -1,4 +1,4 @@
-"""Authorization: what they may do."""
+"""Options of authorization: modes, webhook, configuration file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOT_WITH_CONFIG = frozenset({
     "authorization-mode", "authorization-webhook-config-file", "authorization-webhook-version",
     "authorization-webhook-cache-authorized-ttl", "authorization-webhook-cache-unauthorized-ttl",
 })  # fmt: skip
-"""Flags that say what the configuration file says."""
+"""Flags that conflict with --authorization-config."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class AuthorizationOptions:
         "How long it is remembered that the webhook did not allow something.",
     )
     given_beside_config: bool = False
-    """Whether flags of NOT_WITH_CONFIG are on the command line."""
+    """Whether flags of NOT_WITH_CONFIG are given."""
 
     def validate(self) -> Iterator[str]:
         if self.config:

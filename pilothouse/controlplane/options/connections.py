@@ -1,4 +1,4 @@
-"""Aggregator: how the servers of other API groups are reached."""
+"""Options of outgoing connections: aggregated API servers, kubelets, egress selection."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class EgressSelectorOptions:
 
     @property
     def selections(self) -> frozenset[str] | None:
-        """The networks that the file speaks of; None without one. Raises OSError, ValueError."""
+        """Networks of the configuration file; None without a file. Raises OSError, ValueError."""
         if not self.config_file:
             return None
         from pilothouse.controlplane.egress import read_egress_selections

@@ -1,4 +1,4 @@
-"""Controllers: kube-controller-manager's flags for those that run inside this server."""
+"""kube-controller-manager's flags of the controllers in the server process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ControllerOptions:
         STRINGS,
         (ALL,),
         "The controllers to run: '*' for those on by default, '-*' for none, 'foo' for foo, '-foo' for all that '*'"
-        f" stands for but foo. There are: {', '.join(each.name for each in CONTROLLERS)}.",
+        f" stands for but foo. There are: {', '.join(controller.name for controller in CONTROLLERS)}.",
     )
     scheduler: bool = flag(
         "scheduler",

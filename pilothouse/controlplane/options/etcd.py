@@ -1,4 +1,4 @@
-"""Etcd: where objects are stored. Without --etcd-servers they are in a SQLite file in the data directory."""
+"""Options of the store. Without --etcd-servers, objects are in a SQLite file in the data directory."""
 
 from __future__ import annotations
 
@@ -14,13 +14,8 @@ from pilothouse.controlplane.storage import BACKENDS, backend_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags import BOOL, DURATION, INT, STRING, STRINGS, FlagType, flag
 
-
-def _from_the_root(text: str) -> str:
-    return normpath(join("/", text))
-
-
-_KEY_PREFIX = FlagType("string", _from_the_root)
-"""A leading slash may be left out, as upstream's store adds it."""
+_KEY_PREFIX = FlagType("string", lambda text: normpath(join("/", text)))
+"""Key prefix; a leading slash is added, as upstream's store does."""
 
 
 @dataclass(frozen=True)
@@ -80,19 +75,6 @@ class EtcdOptions:
         return backend_of(self).capabilities
 
     def validate(self) -> Iterator[str]:
-        yield from self._validate_servers_and_backend()
-        files = {"etcd-cafile": self.cafile, "etcd-certfile": self.certfile, "etcd-keyfile": self.keyfile}
-        yield from missing_files(files | {"encryption-provider-config": self.encryption_provider_config})
-        if self.encryption_reload and not self.encryption_provider_config:
-            yield "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config"
-        if self.storage_media_type != "application/json":
-            yield f'--storage-media-type "{self.storage_media_type}" invalid, allowed values: application/json'
-        if self.compaction_interval < 0 or self.healthcheck_timeout <= 0:
-            yield "--etcd-compaction-interval can not be negative and --etcd-healthcheck-timeout must be positive"
-        if not self.watch_cache:
-            yield "--watch-cache=false is not supported by this version"
-
-    def _validate_servers_and_backend(self) -> Iterator[str]:
         names = [backend.name for backend in BACKENDS]
         if self.storage_backend not in ("", *names):
             yield f"--storage-backend invalid, allowed values: {', '.join(names)}"
@@ -107,3 +89,13 @@ class EtcdOptions:
         for server in self.servers:
             if urlsplit(server).scheme not in ("http", "https") or not urlsplit(server).hostname:
                 yield f'--etcd-servers: "{server}" is no URL of the form scheme://ip:port'
+        files = {"etcd-cafile": self.cafile, "etcd-certfile": self.certfile, "etcd-keyfile": self.keyfile}
+        yield from missing_files(files | {"encryption-provider-config": self.encryption_provider_config})
+        if self.encryption_reload and not self.encryption_provider_config:
+            yield "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config"
+        if self.storage_media_type != "application/json":
+            yield f'--storage-media-type "{self.storage_media_type}" invalid, allowed values: application/json'
+        if self.compaction_interval < 0 or self.healthcheck_timeout <= 0:
+            yield "--etcd-compaction-interval can not be negative and --etcd-healthcheck-timeout must be positive"
+        if not self.watch_cache:
+            yield "--watch-cache=false is not supported by this version"

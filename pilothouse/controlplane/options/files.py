@@ -1,4 +1,4 @@
-"""Files that options name."""
+"""Files named by options."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 def content(path: str) -> bytes:
-    """Raises ValueError, in Go's words, for a file that cannot be read."""
+    """Return the content. Raises ValueError with Go's message for an unreadable file."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -16,7 +16,7 @@ def content(path: str) -> bytes:
 
 
 def missing_files(paths: dict[str, str]) -> Iterator[str]:
-    """A problem for each flag whose file is not there; an empty path is no path."""
+    """Yield a problem for each flag whose file is missing; empty paths are skipped."""
     for flag, path in paths.items():
         if path and not os.path.isfile(path):
             yield f"--{flag}: no such file: {path}"

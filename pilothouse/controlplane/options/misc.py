@@ -1,4 +1,4 @@
-"""Misc: the cluster that the objects describe."""
+"""Miscellaneous options: service network, endpoints, events, signing key."""
 
 from __future__ import annotations
 
@@ -66,18 +66,6 @@ class MiscOptions:
 
     def validate(self) -> Iterator[str]:
         yield from missing_files({"service-account-signing-key-file": self.service_account_signing_key_file})
-        yield from self._validate_service_ranges()
-        low, dash, high = self.service_node_port_range.partition("-")
-        if not (dash and low.isdigit() and high.isdigit() and 0 < int(low) <= int(high) <= 65535):
-            yield f'--service-node-port-range "{self.service_node_port_range}" is not a valid port range'
-        if self.apiserver_count <= 0:
-            yield f"--apiserver-count should be a positive number, but value '{self.apiserver_count}' provided"
-        if self.endpoint_reconciler_type not in ("", *RECONCILER_TYPES):
-            yield f"Reconciler not implemented: {self.endpoint_reconciler_type}"
-        if self.event_ttl < 0:
-            yield "--event-ttl can not be negative value"
-
-    def _validate_service_ranges(self) -> Iterator[str]:
         import ipaddress
 
         networks = []
@@ -92,3 +80,12 @@ class MiscOptions:
             yield "--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family"
         if any(network.num_addresses < 8 for network in networks):
             yield "the service cluster IP range must be at least 8 IP addresses"
+        low, dash, high = self.service_node_port_range.partition("-")
+        if not (dash and low.isdigit() and high.isdigit() and 0 < int(low) <= int(high) <= 65535):
+            yield f'--service-node-port-range "{self.service_node_port_range}" is not a valid port range'
+        if self.apiserver_count <= 0:
+            yield f"--apiserver-count should be a positive number, but value '{self.apiserver_count}' provided"
+        if self.endpoint_reconciler_type not in ("", *RECONCILER_TYPES):
+            yield f"Reconciler not implemented: {self.endpoint_reconciler_type}"
+        if self.event_ttl < 0:
+            yield "--event-ttl can not be negative value"

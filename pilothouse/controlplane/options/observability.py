@@ -1,4 +1,4 @@
-"""Logs: how much is written, and in which form."""
+"""Options of logs and traces."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TracingOptions:
 
     @property
     def configuration(self) -> TracingConfiguration | None:
-        """None without a file. Raises ValueError."""
+        """Tracing configuration; None without a file. Raises ValueError."""
         if not self.config_file:
             return None
         from pilothouse.controlplane.tracing import ensure_installed, read_tracing_configuration

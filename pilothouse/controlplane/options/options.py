@@ -1,6 +1,6 @@
-"""All options of the server: read from a command line, completed, validated.
+"""All options of the server.
 
-Options.parse(arguments).complete().validate()
+complete(Options.parse(arguments)).validate()
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ SECTIONS: dict[str, type[Any]] = {
     "aggregator": AggregatorOptions,
     "request_header": RequestHeaderOptions,
 }
-"""By their name in Options, in the order of the help."""
+"""attribute of Options -> section, in the order of the help."""
 
 
 @dataclass(frozen=True)
@@ -119,13 +119,13 @@ class Options:
     replicas: ReplicaOptions = field(default_factory=ReplicaOptions)
     pilothouse: PilothouseOptions = field(default_factory=PilothouseOptions)
     given: frozenset[str] = frozenset()
-    """The names of the flags that the command line has."""
+    """Names of the flags on the command line."""
     without_effect: Mapping[str, Any] = field(default_factory=dict)
-    """The values of those among them that nothing goes by."""
+    """Values of given flags without effect."""
 
     @classmethod
     def parse(cls, arguments: Iterable[str]) -> Options:
-        """Raises FlagError."""
+        """Parse a command line. Raises FlagError."""
         parsed = parse(all_flags(), arguments)
         if positionals := [word for word in parsed.positionals if word]:
             raise FlagError(f'"pilothouse serve" does not take any arguments, got {quoted_list(positionals)}')
@@ -137,7 +137,7 @@ class Options:
         return {name: value for part in SECTIONS for name, value in shown_values(getattr(self, part)).items()}
 
     def problems(self) -> Iterator[str]:
-        """Everything that is wrong, section by section; nothing when the options make sense."""
+        """Yield every problem, section by section."""
         for name in sorted(self.given & UNSUPPORTED_NAMES):
             yield f"--{name} is not supported by this version"
         yield from refused_values(self.without_effect)
@@ -146,33 +146,30 @@ class Options:
         if not self.etcd.capabilities.shared and (self.replicas.join or self.replicas.join_file):
             yield "--join and --join-file need --etcd-servers: the keys are in the store that all servers share"
         if self.pilothouse.testing:
-            yield from self._testing_problems()
-
-    def _testing_problems(self) -> Iterator[str]:
-        """Whoever reaches a server with --testing can make it do anything."""
-        address = self.secure_serving.bind_address
-        if not ip_address(address).is_loopback:
-            yield f"--testing is only for this machine: --bind-address must be a loopback address, not {address}"
-        if self.pilothouse.workers != "1":
-            yield f"--testing needs one process that serves, not --workers={self.pilothouse.workers}"
+            address = self.secure_serving.bind_address
+            if not ip_address(address).is_loopback:
+                yield f"--testing is only for this machine: --bind-address must be a loopback address, not {address}"
+            if self.pilothouse.workers != "1":
+                yield f"--testing needs one process that serves, not --workers={self.pilothouse.workers}"
 
 
 def all_flags() -> list[Flag]:
-    shown = [flag for section in SECTIONS.values() for flag in flags_of(section)]
-    return [*shown, *WITHOUT_EFFECT, *UNSUPPORTED]
+    flags = [flag for section in SECTIONS.values() for flag in flags_of(section)]
+    return [*flags, *WITHOUT_EFFECT, *UNSUPPORTED]
 
 
 def shown_flags(arguments: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield every flag with its value as text, by name. Raises FlagError."""
     flags = sorted(all_flags(), key=lambda flag: flag.name)
-    given = parse(flags, arguments).values
+    values = parse(flags, arguments).values
     for flag in flags:
-        value = given.get(flag.name, "" if flag.default is None else flag.default)
+        value = values.get(flag.name, "" if flag.default is None else flag.default)
         yield flag.name, flag.shown(value)
 
 
 def usage_sections(columns: int = 0) -> Iterator[str]:
-    """Yield our own flags by task, then kube-controller-manager's and kube-apiserver's in their groups."""
+    """Yield the help text: Pilothouse's flags by task, then the groups of kube-controller-manager and kube-
+    apiserver."""
     for title, flags in help_sections(SECTIONS.values()):
         yield format_section(title, flags, columns)
     yield format_section(WITHOUT_EFFECT_TITLE, WITHOUT_EFFECT, columns)

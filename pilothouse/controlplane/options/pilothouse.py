@@ -1,4 +1,4 @@
-"""Pilothouse: the flags that kube-apiserver does not have."""
+"""Options that kube-apiserver does not have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_RECENT_REQUESTS = 10_000
 
 
 class TaskGroup(StrEnum):
-    """Groups of the help for the flags that kube-apiserver does not have."""
+    """Groups of the help for flags that kube-apiserver does not have."""
 
     STARTUP = "startup"
     OBSERVATION = "console and diagnostics"
@@ -83,7 +83,7 @@ class PilothouseOptions:
 
     @property
     def kept_requests(self) -> int:
-        """How many of the last requests are kept: the console has a view of them."""
+        """Number of recent requests to keep; the console shows them."""
         return self.recent_requests or (_SHOWN_IN_THE_CONSOLE if self.console else 0)
 
     def validate(self) -> Iterator[str]:
@@ -99,9 +99,9 @@ class PilothouseOptions:
 
 
 def default_data_dir() -> Path:
-    """Raises FlagError."""
+    """Return the default of --data-dir. Raises FlagError for a user without a home directory."""
     base = os.environ.get("XDG_DATA_HOME", "")
-    # The XDG specification wants relative paths ignored.
+    # The XDG specification requires relative paths to be ignored.
     root = base if os.path.isabs(base) else os.path.expanduser("~/.local/share")
     if root.startswith("~"):
         raise FlagError("this user has no home directory: choose a data directory with --data-dir")

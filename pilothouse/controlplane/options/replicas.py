@@ -1,4 +1,4 @@
-"""Replicas: how several servers of one cluster come to the same keys, and by which names clients reach them."""
+"""Options of replicated servers: shared keys, certificate names, and coordinated leader election."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ReplicaOptions:
 
     @property
     def join_token(self) -> str:
-        """The token that was given; empty for none. Raises OSError."""
+        """Join token of the flags or the environment; empty without one. Raises OSError."""
         if self.join_file:
             with open(self.join_file, encoding="utf-8") as file:
                 return file.read().strip()

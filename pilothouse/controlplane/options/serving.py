@@ -1,6 +1,5 @@
-"""Serving: the secure port with the certificates that the server shows, and a port for plain HTTP, without
-authentication or authorization, that is off unless it is given.
-"""
+"""Options of the secure port and its certificates, and of the insecure port: plain HTTP without authentication or
+authorization, disabled by default."""
 
 from __future__ import annotations
 
@@ -70,10 +69,11 @@ class SecureServingOptions:
 
     @property
     def given_pair(self) -> KeyPair | None:
-        """The serving certificate and key outside the data directory; those of --cert-dir may have to be made."""
+        """Serving certificate and key from flags. Files of --cert-dir may not exist yet."""
         if self.tls_cert_file:
             return KeyPair(Path(self.tls_cert_file), Path(self.tls_private_key_file))
-        return _pair_in(Path(self.cert_dir)) if self.cert_dir else None
+        folder = Path(self.cert_dir)
+        return KeyPair(folder / "apiserver.crt", folder / "apiserver.key") if self.cert_dir else None
 
     def validate(self) -> Iterator[str]:
         if not 0 <= self.secure_port <= 65535:
@@ -90,10 +90,6 @@ class SecureServingOptions:
         yield from unknown_names(self.tls_min_version, self.tls_cipher_suites)
         for text in self.tls_sni_cert_key:
             yield from _validate_pair(text)
-
-
-def _pair_in(directory: Path) -> KeyPair:
-    return KeyPair(directory / "apiserver.crt", directory / "apiserver.key")
 
 
 def _validate_pair(text: str) -> Iterator[str]:

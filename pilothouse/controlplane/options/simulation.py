@@ -1,4 +1,4 @@
-"""Simulated nodes."""
+"""Options of simulated nodes."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ class SimulationOptions:
     seed: int = flag("simulation-seed", INT, 0, "Random seed of the simulated latencies.", group=TaskGroup.SIMULATION)
 
     runs_here: bool = True
-    """Whether this process runs the simulation; with several workers, one of them does."""
+    """Whether this process runs the simulation; of several workers, only the first does."""
 
     def validate(self) -> Iterator[str]:
         for name, number in (("nodes", self.nodes), ("node-pods", self.pods), ("zones", self.zones)):
             if number < 0:
                 yield invalid_value(str(number), f"--simulated-{name}", "a whole number, 0 or more")
-        for name, given in (("cpu", self.cpu), ("memory", self.memory)):
+        for name, quantity in (("cpu", self.cpu), ("memory", self.memory)):
             try:
-                parse_quantity(given)
+                parse_quantity(quantity)
             except QuantityError as error:
                 yield f"--simulated-node-{name}: {error}"
         if self.delay < 0 or self.time_scale < 0:

@@ -1,4 +1,5 @@
-"""Controllers of nodes: kube-controller-manager's flags for when a silent node is given up, and for ranges of pods."""
+"""kube-controller-manager's flags of single controllers: node lifecycle and IPAM, endpoints, horizontal pod
+autoscaler."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Flags of kube-apiserver that nothing here goes by.
+"""Flags of kube-apiserver without effect.
 
-Some are accepted so that its command lines work here: what each promises is kept whatever its value is. A value of
-theirs that promises something else is refused, and so are flags whose feature is not there; none is ignored.
+Some flags are accepted, because the server meets their promise at any value. Values that promise different behaviour
+are rejected, as are flags of missing features. No flag is silently ignored.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pilothouse.machinery.flags import BOOL, DURATION, INT, STRING, STRINGS, Fla
 WITHOUT_EFFECT_TITLE = "accepted without effect"
 
 
-def _flag(name: str, type: FlagType[Any], why: str) -> Flag:
-    return Flag(name, type, None, why)
+def _flag(name: str, type: FlagType[Any], reason: str) -> Flag:
+    return Flag(name, type, None, reason)
 
 
 WITHOUT_EFFECT = [
@@ -35,10 +35,6 @@ def _is_off(value: Any) -> bool:
     return not value
 
 
-def _names_a_cache_of_none(sizes: Any) -> bool:
-    return any(size.partition("#")[2].strip() == "0" for size in sizes)
-
-
 REFUSED_VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "default-watch-cache-size": (_is_off, "watch caches can not be turned off"),
     "etcd-count-metric-poll-period": (_is_off, "the metric can not be turned off"),
@@ -47,15 +43,18 @@ REFUSED_VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda version: version not in ("", "1.35"),
         "must be omitted or have the value '1.35': only the previous minor version is allowed",
     ),
-    "watch-cache-sizes": (_names_a_cache_of_none, "watch caches can not be turned off"),
+    "watch-cache-sizes": (
+        lambda sizes: any(size.partition("#")[2].strip() == "0" for size in sizes),
+        "watch caches can not be turned off",
+    ),
 }
-"""By flag: which values promise something that is not kept here, and what to say of them."""
+"""flag -> (predicate of rejected values, message)."""
 
 
-def refused_values(given: Mapping[str, Any]) -> Iterator[str]:
-    for name, (is_refused, why) in REFUSED_VALUES.items():
-        if name in given and is_refused(given[name]):
-            yield f"--{name}: {why}"
+def refused_values(values: Mapping[str, Any]) -> Iterator[str]:
+    for name, (is_refused, reason) in REFUSED_VALUES.items():
+        if name in values and is_refused(values[name]):
+            yield f"--{name}: {reason}"
 
 
 _UNSUPPORTED_BOOLEANS = """

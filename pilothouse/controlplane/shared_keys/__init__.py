@@ -1,1 +1,1 @@
-"""The keys that all servers of one cluster must have: where they are kept, how a server gets them, how they change."""
+"""Keys shared by all servers of a cluster: storage, distribution, rotation."""

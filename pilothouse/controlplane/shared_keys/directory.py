@@ -1,7 +1,14 @@
-"""Shared keys in a directory that all servers of a cluster see: the first that comes makes them.
+"""Shared keys in a directory that all servers of a cluster can read. The first server creates the keys.
 
-Whoever writes holds a lock, so that of two servers that start at once one makes the keys and the other reads them. Who
-finds all files there needs neither the lock nor the right to write: a mounted Secret will do.
+    ca.crt  ca.key                       CA: every trusted certificate, and the issuing key
+    front-proxy-ca.crt  -ca.key          the same for front proxies
+    sa.pub  sa.key                       the same for service account tokens
+    ca-next.key …                        the next issuing key, during a rotation
+    ca-cross.crt                         the new CA's certificate signed by the old CA
+    retired.crt                          certificates that are no longer trusted
+
+A writer holds a lock, so that concurrent first starts create one set of keys. A reader of a complete set needs neither
+the lock nor write permission: a mounted Secret works. Servers can run on every intermediate state of a write.
 """
 
 from __future__ import annotations
@@ -33,20 +40,20 @@ class KeyDirectory:
         return str(self._path)
 
     async def current(self) -> SharedKeys:
-        """Return the keys; those that are missing are made. Raises CertificateError, OSError."""
+        """Return the keys; create missing keys. Raises CertificateError, OSError."""
         self._watch = self._new_watch()
         return await asyncio.to_thread(self._current)
 
     async def known(self) -> SharedKeys:
-        """Return the keys, and make none. Raises CertificateError where some are missing, OSError."""
-        found = await asyncio.to_thread(read_keys, self._path)
-        if not are_complete(found):
+        """Return the keys without creating any. Raises CertificateError if keys are missing, and OSError."""
+        keys = await asyncio.to_thread(read_keys, self._path)
+        if not are_complete(keys):
             raise CertificateError(f"there are no shared keys in {self}")
-        return found
+        return keys
 
     async def change(self, change: Callable[[SharedKeys], SharedKeys]) -> SharedKeys:
-        """Put in place what `change` makes of the keys, and return it. Raises what `change` raises, CertificateError
-        where there are none, OSError."""
+        """Write the result of `change` and return the result. Raises CertificateError if keys are missing, OSError, and
+        the exceptions of `change`."""
         await self.known()
 
         def write() -> SharedKeys:
@@ -58,7 +65,7 @@ class KeyDirectory:
         return await asyncio.to_thread(write)
 
     async def changed(self) -> None:
-        """Return when the files are others than at the last call of `current`, or of this, whichever was the first."""
+        """Wait until the files differ from the state at the first call of `current` or `changed`."""
         self._watch = watch = self._watch or self._new_watch()
         await watch.wait(every=_LOOK_EVERY)
 
@@ -66,29 +73,29 @@ class KeyDirectory:
         return FileWatch([self._path / name for name in NAMES])
 
     def _current(self) -> SharedKeys:
-        found = read_keys(self._path) if self._path.exists() else {}
-        if not are_complete(found):
+        keys = read_keys(self._path) if self._path.exists() else {}
+        if not are_complete(keys):
             try:
                 with self._locked():
-                    made = completed(read_keys(self._path), self._path)
-                    write_keys(made, self._path)
+                    new_keys = completed(read_keys(self._path), self._path)
+                    write_keys(new_keys, self._path)
             except PermissionError as error:
                 raise CertificateError(
                     f"the shared keys in {self} are not all there and can not be made: {error}"
                 ) from None
-            found = made
-        self._warn_of_open_keys(found)
-        return found
+            keys = new_keys
+        self._warn_of_open_keys(keys)
+        return keys
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the lock until the block ends, or the process does in whatever way."""
+        """Hold the lock during the block. The system releases the lock of a dead process."""
         make_directory(self._path)
         with locked(self._path / ".lock"):
             yield
 
     def _warn_of_open_keys(self, keys: SharedKeys) -> None:
-        if effective_user() is None:  # files have no modes
+        if effective_user() is None:  # Windows: files have no modes
             return
         for path in (self._path / name for name in keys if name.endswith(".key")):
             if (mode := stat.S_IMODE(path.stat().st_mode)) & stat.S_IRWXO:
@@ -96,7 +103,7 @@ class KeyDirectory:
 
 
 SharedKeys: TypeAlias = Mapping[str, bytes]
-"""The content of the files by their names."""
+"""file name -> content"""
 
 CROSS: Final = "ca-cross.crt"
 RETIRED: Final = "retired.crt"
@@ -107,20 +114,20 @@ NAMES: Final = (
     *(CROSS, RETIRED),
     *("ca.crt", "front-proxy-ca.crt", "sa.pub"),
 )
-"""In the order in which they are written: a key is there before anybody is told to trust it, and a certificate that is
-missing can be made from its key."""
+"""Files in write order: a key is written before the certificate that makes the key trusted. A missing certificate can
+be derived from its key."""
 
 _NEEDED: Final = ("ca.crt", "front-proxy-ca.crt", "sa.key", "sa.pub")
-"""An authority whose key is elsewhere is trusted, and issues nothing."""
+"""Required files. A CA without its key is trusted, but cannot issue."""
 
 
 def read_keys(folder: Path) -> SharedKeys:
-    """Return the files that are there. Raises OSError."""
+    """Return the existing files. Raises OSError."""
     return {name: (folder / name).read_bytes() for name in NAMES if (folder / name).exists()}
 
 
 def write_keys(keys: SharedKeys, folder: Path) -> None:
-    """Make the files those of `keys`: what differs is written, keys for their owner only, and what is gone is deleted.
+    """Replace the files by `keys`: write changed files, delete absent files. Keys are readable only by their owner.
     Raises OSError."""
     make_directory(folder)
     before = read_keys(folder)
@@ -136,8 +143,10 @@ def are_complete(keys: SharedKeys) -> bool:
 
 
 def completed(keys: SharedKeys, scratch: Path) -> SharedKeys:
-    """Return these keys and, made anew, those that are missing. They are made in a folder below `scratch`, which is
-    gone afterwards. Raises CertificateError where they do not fit together, OSError."""
+    """Return the keys with missing keys added. Uses a temporary folder below `scratch`.
+
+    Raises CertificateError for inconsistent keys, and OSError.
+    """
     from tempfile import TemporaryDirectory
 
     from pilothouse.controlplane.certificates.keep import keep_shared_keys

@@ -1,10 +1,13 @@
-"""The shared keys as they are in the store: sealed with the cluster's key, and that sealed with the join token.
+"""The record of the shared keys in the store, and join tokens.
 
-    {"token": {"id": …, "sealed": the cluster's key}, "sealed": the shared keys and the token}
+    {"token": {"id": …, "sealed": cluster key}, "sealed": shared keys and token}
 
-A server that has joined keeps the cluster's key, so that a new token concerns only those who come later; the token is
-among what is sealed, so that every server can tell it to them. What was changed by somebody without the key does not
-open. The generation counts changes: a record that somebody puts back in place of a newer one is recognised by it.
+The cluster key seals the shared keys, and the join token seals the cluster key. A joined server stores the cluster key,
+so that a new token affects only later joins. The record contains the token, so that every server can print the token.
+Changes without the cluster key are detected. The generation counts changes and detects a rollback of the record.
+
+A join token has a public id and a secret, like a bootstrap token. The secret is longer, because readers of the store
+can attack the seal offline.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from pilothouse.machinery.dataclass import dataclass
 _KEY_BYTES: Final = 32
 _PURPOSE: Final = b"pilothouse-join"
 _FRAME: Final = {"kind": "SharedKeys", "apiVersion": "pilothouse.dev/v1", "metadata": {"name": "cluster"}}
-"""So that whoever lists the store can tell what it is."""
+"""Kubernetes-style header, which identifies the record in a listing of the store."""
 _NOT_THE_TOKEN: Final = "the join token does not open the keys of this cluster"
 _SOMETHING_ELSE: Final = "the store has something else where the keys of the cluster should be"
 _OTHER_CLUSTER: Final = "the store has the keys of another cluster than the data directory"
@@ -34,7 +37,7 @@ _OTHER_CLUSTER: Final = "the store has the keys of another cluster than the data
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a record holds for those who can open it."""
+    """Decrypted content of a record."""
 
     cluster_key: bytes = field(repr=False)
     token: JoinToken
@@ -43,7 +46,7 @@ class Opened:
 
     @property
     def sealed(self) -> bytes:
-        """The record, for the store. It differs each time."""
+        """The encrypted record. Encryption is randomized, so equal content yields different records."""
         files = {name: pem.decode() for name, pem in self.keys.items()}
         inner = {"token": self.token.text, "files": files, "generation": self.generation}
         token = {"id": self.token.id, "sealed": _seal(_key_of(self.token), self.cluster_key)}
@@ -55,18 +58,18 @@ def new_cluster_key() -> bytes:
 
 
 def open_with_key(record: bytes, cluster_key: bytes) -> Opened:
-    """Raises JoinRefused where it is another cluster's key."""
+    """Decrypt a record. Raises JoinRefused for the key of another cluster."""
     inner = orjson.loads(_open(cluster_key, _Record.parse(record).sealed, _OTHER_CLUSTER))
     files = {name: pem.encode() for name, pem in inner["files"].items()}
     return Opened(cluster_key, JoinToken.parse(inner["token"]), files, inner.get("generation", 0))
 
 
 def open_with_token(record: bytes, token: JoinToken) -> Opened:
-    """Raises JoinRefused where it is not the token, or no longer."""
-    found = _Record.parse(record)
-    if found.token_id != token.id:
-        raise JoinRefused(f"{_NOT_THE_TOKEN}: it is {token.id}.…, and the cluster's is {found.token_id}.…")
-    return open_with_key(record, _open(_key_of(token), found.sealed_key, f"{_NOT_THE_TOKEN}: its secret is another"))
+    """Decrypt a record. Raises JoinRefused for a wrong or replaced token."""
+    parsed = _Record.parse(record)
+    if parsed.token_id != token.id:
+        raise JoinRefused(f"{_NOT_THE_TOKEN}: it is {token.id}.…, and the cluster's is {parsed.token_id}.…")
+    return open_with_key(record, _open(_key_of(token), parsed.sealed_key, f"{_NOT_THE_TOKEN}: its secret is another"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +82,8 @@ class _Record:
     def parse(cls, record: bytes) -> _Record:
         """Raises JoinRefused."""
         try:
-            found = orjson.loads(record)
-            texts = found["token"]["id"], found["token"]["sealed"], found["sealed"]
+            parsed = orjson.loads(record)
+            texts = parsed["token"]["id"], parsed["token"]["sealed"], parsed["sealed"]
         except (ValueError, KeyError, TypeError):
             raise JoinRefused(_SOMETHING_ELSE) from None
         if not all(isinstance(text, str) for text in texts) or not TOKEN_ID.fullmatch(texts[0]):
@@ -89,7 +92,7 @@ class _Record:
 
 
 def _key_of(token: JoinToken) -> bytes:
-    """The secret is random and long, so that it need not be made hard to guess."""
+    """Derive the sealing key. A fast hash suffices, because the secret is long and random."""
     secret, salt = token.secret.encode(), token.id.encode()
     return hashlib.blake2b(secret, digest_size=_KEY_BYTES, person=_PURPOSE, salt=salt).digest()
 
@@ -117,7 +120,7 @@ _FORM: Final = re.compile(r"[a-z0-9]{6}\.[a-z0-9]{32}")
 
 
 class JoinRefused(CertificateError):
-    """The server can not have the keys of this cluster. The message says what it needs, and no secret."""
+    """The server cannot obtain the keys of the cluster. The message names the missing input, and never a secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ class JoinToken:
 
     @classmethod
     def parse(cls, text: str) -> JoinToken:
-        """Raises JoinRefused."""
+        """Parse a token. Raises JoinRefused."""
         if not _FORM.fullmatch(text):
             raise JoinRefused("the join token is not of the form [a-z0-9]{6}.[a-z0-9]{32}")
         id, _, secret = text.partition(".")

@@ -1,10 +1,10 @@
-"""The rotation of shared keys in three steps, each of which servers and clients follow before the next is taken.
+"""Rotation of shared keys in three steps. Servers and clients must follow each step before the next.
 
-    trust    a new key is made, and trusted beside the old one        issued with the old one
-    issue    the new key issues                                       trusted are both
-    retire   what the old key issued is believed no more              trusted is the new one
+    trust    create a new key; trust both keys; the old key issues
+    issue    the new key issues; trust both keys
+    retire   trust only the new key
 
-The new CA is also certified by the old one, so that clients who know only that believe the servers until it is retired.
+The old CA also signs the new CA, so that clients that trust only the old CA accept the servers until `retire`.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 
 class RotationError(Exception):
-    """The step can not be taken now. The message says which can."""
+    """The step is not possible now. The message names the possible step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`trusted` and `key` are the files of what is believed and of what issues; `next` that of what will issue."""
+    """Files of one kind of key: `trusted` certificates or public keys, issuing `key`, `next` issuing key."""
 
     trusted: str
     key: str
     next: str
     common_name: str = ""
-    """Of an authority; tokens need none."""
+    """Common name of a CA; empty for token keys."""
 
 
 KINDS: Final[Mapping[str, Kind]] = {
@@ -45,14 +45,14 @@ KINDS: Final[Mapping[str, Kind]] = {
 
 
 def next_step(keys: SharedKeys, kind: Kind) -> str:
-    """Return the step that can be taken."""
+    """Return the only step that is possible now."""
     if kind.next in keys and keys[kind.next] != keys.get(kind.key):
         return "issue"
     return "retire" if len(blocks(keys[kind.trusted])) > 1 else "trust"
 
 
 def trust(keys: SharedKeys, kind: Kind) -> SharedKeys:
-    """Raises RotationError."""
+    """Create and trust a new key. Raises RotationError."""
     _check(keys, kind, "trust")
     from pilothouse.controlplane.certificates.issue import key_pem, new_key, public_key_pem
 
@@ -60,22 +60,44 @@ def trust(keys: SharedKeys, kind: Kind) -> SharedKeys:
     added = {kind.next: key_pem(fresh)}
     if not kind.common_name:
         return {**keys, **added, kind.trusted: keys[kind.trusted] + public_key_pem(fresh.public_key())}
-    return {**keys, **added, **_new_authority(keys, kind, fresh)}
+    from cryptography import x509
+
+    from pilothouse.controlplane.certificates.issue import certificate_pem, cross_signed, new_authority
+
+    # Unique common names, because clients look up an issuer by name.
+    id = x509.SubjectKeyIdentifier.from_public_key(fresh.public_key()).digest.hex()[:8]
+    certificate = new_authority(f"{kind.common_name}-{id}", fresh)
+    new_files = {kind.trusted: keys[kind.trusted] + certificate_pem(certificate)}
+    if kind is KINDS["ca"]:
+        new_files[CROSS] = certificate_pem(cross_signed(certificate, _authority(keys, kind)))
+    return {**keys, **added, **new_files}
 
 
 def issue(keys: SharedKeys, kind: Kind) -> SharedKeys:
-    """Raises RotationError."""
+    """Issue with the new key. Raises RotationError."""
     _check(keys, kind, "issue")
     return {name: content for name, content in keys.items() if name != kind.next} | {kind.key: keys[kind.next]}
 
 
 def retire(keys: SharedKeys, kind: Kind) -> SharedKeys:
-    """Raises RotationError."""
+    """Trust only the issuing key. Raises RotationError."""
     _check(keys, kind, "retire")
-    kept, dropped = _of_key(keys, kind)
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+
+    from pilothouse.controlplane.certificates.issue import certificate_pem, public_key_pem
+
+    trusted_pem = keys[kind.trusted]
+    if kind.common_name:
+        own = certificate_pem(_authority(keys, kind).certificate)
+        trusted = [certificate_pem(certificate) for certificate in x509.load_pem_x509_certificates(trusted_pem)]
+    else:
+        own = public_key_pem(load_pem_private_key(keys[kind.key], password=None).public_key())
+        trusted = [public_key_pem(load_pem_public_key(block)) for block in blocks(trusted_pem)]
+    issuing, dropped = (own, [block for block in trusted if block != own])
     left_out = {CROSS} if kind is KINDS["ca"] else set()
     retired = {RETIRED: keys.get(RETIRED, b"") + b"".join(dropped)} if kind.common_name else {}
-    return {name: content for name, content in keys.items() if name not in left_out} | retired | {kind.trusted: kept}
+    return {name: content for name, content in keys.items() if name not in left_out} | retired | {kind.trusted: issuing}
 
 
 STEPS: Final[Mapping[str, Callable[[SharedKeys, Kind], SharedKeys]]] = {
@@ -86,16 +108,16 @@ STEPS: Final[Mapping[str, Callable[[SharedKeys, Kind], SharedKeys]]] = {
 
 
 def blocks(pem: bytes) -> list[bytes]:
-    """Return the single PEM blocks of a file."""
+    """Split a file into PEM blocks."""
     end = b"-----END "
-    lines, found, block = pem.splitlines(keepends=True), [], b""
+    lines, pem_blocks, block = pem.splitlines(keepends=True), [], b""
     for line in lines:
         if block or line.startswith(b"-----BEGIN "):
             block += line
         if line.startswith(end):
-            found.append(block if block.endswith(b"\n") else block + b"\n")
+            pem_blocks.append(block if block.endswith(b"\n") else block + b"\n")
             block = b""
-    return found
+    return pem_blocks
 
 
 def _check(keys: SharedKeys, kind: Kind, step: str) -> None:
@@ -103,22 +125,8 @@ def _check(keys: SharedKeys, kind: Kind, step: str) -> None:
         raise RotationError(f"the next step is {possible}, not {step}")
 
 
-def _new_authority(keys: SharedKeys, kind: Kind, key: Any) -> SharedKeys:
-    from cryptography import x509
-
-    from pilothouse.controlplane.certificates.issue import certificate_pem, cross_signed, new_authority
-
-    # Authorities of one name are hard to tell apart for those who look for the issuer of a certificate.
-    id = x509.SubjectKeyIdentifier.from_public_key(key.public_key()).digest.hex()[:8]
-    certificate = new_authority(f"{kind.common_name}-{id}", key)
-    made = {kind.trusted: keys[kind.trusted] + certificate_pem(certificate)}
-    if kind is KINDS["ca"]:
-        made[CROSS] = certificate_pem(cross_signed(certificate, _authority(keys, kind)))
-    return made
-
-
 def _authority(keys: SharedKeys, kind: Kind) -> Authority:
-    """Raises RotationError for one whose key is elsewhere."""
+    """Return the CA. Raises RotationError if its key is missing."""
     from cryptography import x509
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -131,25 +139,8 @@ def _authority(keys: SharedKeys, kind: Kind) -> Authority:
     return Authority(certificate_of(key, x509.load_pem_x509_certificates(keys[kind.trusted])), key)
 
 
-def _of_key(keys: SharedKeys, kind: Kind) -> tuple[bytes, list[bytes]]:
-    """Return the trusted block that belongs to the key, and the others."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
-
-    from pilothouse.controlplane.certificates.issue import certificate_pem, public_key_pem
-
-    found = keys[kind.trusted]
-    if kind.common_name:
-        own = certificate_pem(_authority(keys, kind).certificate)
-        trusted = [certificate_pem(each) for each in x509.load_pem_x509_certificates(found)]
-    else:
-        own = public_key_pem(load_pem_private_key(keys[kind.key], password=None).public_key())
-        trusted = [public_key_pem(load_pem_public_key(block)) for block in blocks(found)]
-    return own, [block for block in trusted if block != own]
-
-
 def trusted(keys: SharedKeys, kind: Kind) -> Iterator[tuple[str, bool]]:
-    """Yield what is believed, in words for people, and whether it is what issues."""
+    """Yield (description, whether this key issues) for each trusted certificate or key."""
     from cryptography import x509
     from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 

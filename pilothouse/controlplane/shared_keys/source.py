@@ -1,7 +1,6 @@
-"""Where a server has the shared keys from, and how it follows them.
+"""Source of the shared keys, and propagation of changes.
 
-Wherever they come from, they are in the data directory, too: everything that needs them reads them there, and sees when
-they change.
+The data directory always holds a copy of the keys. All other code reads the copy and detects its changes.
 """
 
 from __future__ import annotations
@@ -27,18 +26,21 @@ _ORIGIN = "pki/shared-from"
 
 class KeySource(Protocol):
     async def current(self) -> SharedKeys:
-        """Return the keys; where there are none, they are made. Raises CertificateError, StorageError, OSError."""
+        """Return the keys; create missing keys. Raises CertificateError, StorageError, OSError."""
 
     async def changed(self) -> None:
-        """Return when the keys may be others than `current` returned. Raises StorageError, OSError."""
+        """Wait until the keys may differ from the result of `current`. Raises StorageError, OSError."""
 
 
 class OwnKeys(KeyDirectory):
-    """The keys of a server that shares them with nobody: what makes its certificates makes them as well."""
+    """Keys of a single server. `ensure_certificates` creates the keys."""
 
 
 def key_source(options: CompletedOptions, store: Store | None) -> KeySource:
-    """Without a `store` there is none that could be shared. Raises CertificateError, OSError."""
+    """Return the key source that the options select. Without a `store`, keys in the store are not an option.
+
+    Raises CertificateError, OSError.
+    """
     data_dir = Path(options.pilothouse.data_dir)
     if options.replicas.pki_dir:
         return KeyDirectory(Path(options.replicas.pki_dir))
@@ -50,7 +52,8 @@ def key_source(options: CompletedOptions, store: Store | None) -> KeySource:
 
 
 def are_in_the_store(options: CompletedOptions) -> bool:
-    """Whoever gives the client CA and the key of tokens, as kube-apiserver wants it, sees to the rest as well."""
+    """Report whether the keys are in the store. With --client-ca-file and --service-account-signing-key-file, the user
+    distributes the keys."""
     if not options.etcd.capabilities.shared or options.replicas.pki_dir:
         return False
     given = options.authentication.client_ca_file and options.misc.service_account_signing_key_file
@@ -58,20 +61,12 @@ def are_in_the_store(options: CompletedOptions) -> bool:
 
 
 async def settle(source: KeySource, data_dir: Path) -> None:
-    """Bring the keys into the data directory. Raises CertificateError, StorageError, OSError."""
+    """Copy the keys into the data directory, and record a shared directory as their origin.
+
+    Raises CertificateError, StorageError, OSError.
+    """
     if not isinstance(source, OwnKeys):
         await asyncio.to_thread(write_keys, await source.current(), data_dir / "pki")
-    _note_origin(source, data_dir)
-
-
-def noted_directory(data_dir: Path) -> KeyDirectory | None:
-    """Return the shared directory that the keys of a data directory are from; None if they are from none."""
-    note = data_dir / _ORIGIN
-    return KeyDirectory(Path(note.read_text(encoding="utf-8"))) if note.exists() else None
-
-
-def _note_origin(source: KeySource, data_dir: Path) -> None:
-    """Whoever is to change the keys must do it where they are from."""
     note = data_dir / _ORIGIN
     if not isinstance(source, KeyDirectory) or isinstance(source, OwnKeys):
         note.unlink(missing_ok=True)
@@ -79,11 +74,17 @@ def _note_origin(source: KeySource, data_dir: Path) -> None:
         write_atomically(note, str(source).encode(), mode=PUBLIC)
 
 
+def noted_directory(data_dir: Path) -> KeyDirectory | None:
+    """Return the shared directory recorded as the origin of the keys; None without a record."""
+    note = data_dir / _ORIGIN
+    return KeyDirectory(Path(note.read_text(encoding="utf-8"))) if note.exists() else None
+
+
 async def follow(
     source: KeySource, data_dir: Path, use: Callable[[], Awaitable[None]], *, at_least_every: float
 ) -> None:
-    """Whenever the keys change, and every so many seconds, bring them into the data directory and `use` them. What
-    fails is logged and tried again."""
+    """Copy the keys and call `use` after every change, and at least every `at_least_every` seconds. Errors are logged
+    and retried."""
     is_due = False
     while True:
         try:

@@ -1,8 +1,7 @@
-"""Shared keys in the store: the first server puts them there, sealed; others open them with the join token.
+"""Shared keys in the store. The first server stores the keys encrypted; other servers decrypt them with the join token.
 
-The data directory keeps the token, for people, and the cluster's key, with which a server that has joined opens what is
-there whatever the token is by then. The token is kept before the keys are in the store: who ends between the two has
-not locked itself out.
+The data directory keeps the token (for users) and the cluster key, which decrypts the record even after the token has
+changed. The token is written before the record, so that a crash in between does not lock the server out.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from pilothouse.machinery.files import PRIVATE, write_atomically
 log = logging.getLogger(__name__)
 
 FOLDER: Final = "/pilothouse.dev/sharedkeys/"
-"""Behind the root of the store."""
+"""Key below the root of the store."""
 _MOST_ATTEMPTS: Final = 10
 
 _NEEDS_JOIN: Final = (
@@ -55,11 +54,11 @@ _NEWEST: Final = "cluster-newest.json"
 
 @dataclass(frozen=True, slots=True)
 class _Newest:
-    """The newest record that a server has seen."""
+    """The newest record that this server has read."""
 
     generation: int
     digest: str
-    """Of its keys."""
+    """Digest of the keys."""
 
 
 def _digest(keys: SharedKeys) -> str:
@@ -67,12 +66,13 @@ def _digest(keys: SharedKeys) -> str:
 
 
 class StoredKeys:
-    def __init__(self, store: Store, root: str, data_dir: Path, given: str = "") -> None:
-        """`given` is the text of a token; empty for none. Raises JoinRefused for what is none."""
+    def __init__(self, store: Store, root: str, data_dir: Path, token: str = "") -> None:
+        """Create the source. `given` is the text of a join token, or empty. Raises JoinRefused for a malformed
+        token."""
         self._store, self._folder = store, root + FOLDER
         self._key = self._folder + "cluster"
         self._data_dir = data_dir
-        self._given = JoinToken.parse(given) if given else None
+        self._given = JoinToken.parse(token) if token else None
         self._revision: Revision = 0
         self._stands_alone = False
 
@@ -80,8 +80,10 @@ class StoredKeys:
         return f"{self._key} in the store"
 
     async def current(self) -> SharedKeys:
-        """Return the keys; where the store has none, those of the data directory, or new ones, are put there.
-        Raises JoinRefused before anything is made, CertificateError, StorageError, OSError."""
+        """Return the keys. If the store has no record, store the keys of the data directory or new keys.
+
+        Raises JoinRefused before any change, CertificateError, StorageError, OSError.
+        """
         entry = await self._store.get(self._key) or await self._created()
         self._revision = entry.modified
         own = await asyncio.to_thread(read_keys, self._data_dir / "pki")
@@ -90,7 +92,12 @@ class StoredKeys:
         except JoinRefused:
             if "ca.crt" not in own or self._given or self._cluster_key.exists():
                 raise
-            return self._alone(own)
+            # The data directories were created by hand, and the keys of another server are in the store.
+            log.warning(
+                "The store has keys of the cluster that this server can not open: its own stay, and follow nothing."
+            )
+            self._stands_alone = True
+            return own
         newest = self._newest
         if newest is not None and opened.generation < newest.generation:
             return await self._put_back(entry, replace(opened, keys=own), newest)
@@ -98,8 +105,8 @@ class StoredKeys:
         return opened.keys
 
     async def _put_back(self, entry: Entry, own: Opened, newest: _Newest) -> SharedKeys:
-        """Replace an older record by the keys of this server, which has seen a newer one: otherwise whoever can write
-        to the store could make all servers trust what was retired. Raises JoinRefused, StorageError."""
+        """Replace an older record by the keys of this server. Without this check, write access to the store would
+        suffice to make all servers trust retired keys. Raises JoinRefused, StorageError."""
         if newest.digest != _digest(own.keys):
             raise JoinRefused(_OLDER_RECORD)
         log.error("The store has an older record of the shared keys than this server has seen: it is replaced.")
@@ -111,20 +118,20 @@ class StoredKeys:
         return restored.keys
 
     async def known(self) -> SharedKeys:
-        """Return the keys, and make none. Raises JoinRefused, StorageError, OSError."""
+        """Return the keys without creating any. Raises JoinRefused, StorageError, OSError."""
         return (await self._opened())[1].keys
 
     async def change(self, change: Callable[[SharedKeys], SharedKeys]) -> SharedKeys:
-        """Put in place what `change` makes of the keys, and return it. Raises what `change` raises, JoinRefused,
-        StorageError, OSError."""
+        """Store the result of `change` and return the result. Raises JoinRefused, StorageError, OSError, and the
+        exceptions of `change`."""
         return (await self._update(lambda opened: replace(opened, keys=change(opened.keys)))).keys
 
     async def change_token(self, token: JoinToken) -> None:
-        """Raises JoinRefused, StorageError, OSError."""
+        """Replace the join token. Raises JoinRefused, StorageError, OSError."""
         await self._update(lambda opened: replace(opened, token=token))
 
     async def changed(self) -> None:
-        """Return when the keys may be others than `current` returned. Raises StorageError."""
+        """Wait until the keys may differ from the result of `current`. Raises StorageError."""
         if self._stands_alone:
             await asyncio.Event().wait()
         try:
@@ -148,31 +155,25 @@ class StoredKeys:
             return await self._store.get(self._key) or await self._created()
 
     def _open(self, record: bytes, own: SharedKeys) -> Opened:
-        """Raises JoinRefused."""
+        """Decrypt the record. Raises JoinRefused."""
         if self._cluster_key.exists():
             return open_with_key(record, self._cluster_key.read_bytes())
         if self._given:
             opened = open_with_token(record, self._given)
-            if not _belongs(own, opened.keys):
+            cluster = opened.keys
+            cluster_cas = {*blocks(cluster["ca.crt"]), *blocks(cluster.get(RETIRED, b""))}
+            if not all(block in cluster_cas for block in blocks(own.get("ca.crt", b""))):
                 raise JoinRefused(_OF_ITS_OWN)
             return opened
-        if (kept := self._kept_token()) is None:
+        if (token := self._kept_token()) is None:
             raise JoinRefused(_NEEDS_JOIN)
         try:
-            return open_with_token(record, kept)
-        except JoinRefused:  # it is that of keys that were to be, when another server's came to be
+            return open_with_token(record, token)
+        except JoinRefused:  # the token of an own record that lost the race of creation
             raise JoinRefused(_NEEDS_JOIN) from None
 
-    def _alone(self, own: SharedKeys) -> SharedKeys:
-        """Of servers whose data directories were made by hand, one had the others' keys put into the store."""
-        log.warning(
-            "The store has keys of the cluster that this server can not open: its own stay, and follow nothing."
-        )
-        self._stands_alone = True
-        return own
-
     async def _opened(self) -> tuple[Entry, Opened]:
-        """Raises JoinRefused."""
+        """Return the record of a joined server. Raises JoinRefused."""
         entry = await self._store.get(self._key)
         if entry is None or not self._cluster_key.exists():
             raise JoinRefused(f"the data directory {self._data_dir} has not joined the cluster of this store")
@@ -202,13 +203,13 @@ class StoredKeys:
         if not self._cluster_key.exists() or self._cluster_key.read_bytes() != opened.cluster_key:
             write_atomically(self._cluster_key, opened.cluster_key, mode=PRIVATE)
         self._keep_token(opened.token)
-        seen = _Newest(opened.generation, _digest(opened.keys))
-        if seen != self._newest:
-            write_atomically(self._data_dir / _NEWEST, orjson.dumps(asdict(seen)), mode=PRIVATE)
+        newest = _Newest(opened.generation, _digest(opened.keys))
+        if newest != self._newest:
+            write_atomically(self._data_dir / _NEWEST, orjson.dumps(asdict(newest)), mode=PRIVATE)
 
     @property
     def _newest(self) -> _Newest | None:
-        """The newest record that this server has seen; None before it has seen one."""
+        """The newest record that this server has read; None before the first read."""
         file = self._data_dir / _NEWEST
         return _Newest(**orjson.loads(file.read_bytes())) if file.exists() else None
 
@@ -218,12 +219,6 @@ class StoredKeys:
 
 
 def kept_token(data_dir: Path) -> JoinToken | None:
-    """Return the token that a server of this data directory has; None for one that has none. Raises JoinRefused."""
+    """Return the token of the data directory; None without a token. Raises JoinRefused."""
     file = data_dir / "join-token"
     return JoinToken.parse(file.read_text(encoding="utf-8").strip()) if file.exists() else None
-
-
-def _belongs(own: SharedKeys, cluster: SharedKeys) -> bool:
-    """Whether a data directory has the CA of the cluster, one that was, or none."""
-    known = {*blocks(cluster["ca.crt"]), *blocks(cluster.get(RETIRED, b""))}
-    return all(block in known for block in blocks(own.get("ca.crt", b"")))

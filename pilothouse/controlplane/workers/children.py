@@ -1,4 +1,5 @@
-"""Child processes of a process without threads: forked with all that is imported, so that they start at once."""
+"""Child processes of a single-threaded process, forked with all imports loaded, and the pipe of their status
+messages."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ class Child:
     started: float
 
     def signal(self, number: signal.Signals) -> None:
-        """A child that was not waited for keeps its pid, so nobody else is hit."""
+        """Send a signal. The pid of an unreaped child is not reused, so no other process can receive the signal."""
         os.kill(self.pid, number)
 
     @property
@@ -34,7 +35,7 @@ class Child:
 
 
 def fork(name: str, work: Callable[[], None]) -> Child:
-    """Do the work in a child process, which ends with it: with code 0, or 1 where the work raises."""
+    """Run `work` in a child process. The child exits with code 0, or with 1 if `work` raises."""
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
@@ -42,12 +43,13 @@ def fork(name: str, work: Callable[[], None]) -> Child:
         return Child(name, pid, time.monotonic())
     code = 1
     try:
-        # Signals from the terminal go to the supervisor alone, which decides what they mean for its children.
+        # Terminal signals reach only the supervisor, which forwards them.
         os.setpgid(0, 0)
         signal.set_wakeup_fd(-1)
         for number in SIGNALS:
             signal.signal(number, signal.SIG_DFL)
-        _show(name)
+        with suppress(OSError):
+            Path("/proc/self/comm").write_text(f"ph {name}", encoding="utf-8")
         work()
         code = 0
     except BaseException:
@@ -57,28 +59,22 @@ def fork(name: str, work: Callable[[], None]) -> Child:
         os._exit(code)
 
 
-def _show(name: str) -> None:
-    """Name the process in the lists of ps and top, where the system lets it."""
-    with suppress(OSError):
-        Path("/proc/self/comm").write_text(f"ph {name}", encoding="utf-8")
-
-
 def ended() -> list[tuple[int, str]]:
-    """Return the pid of each child that has ended since the last call, and how it ended."""
-    found: list[tuple[int, str]] = []
+    """Return (pid, description of the exit) of each child that ended since the last call."""
+    exits: list[tuple[int, str]] = []
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return found
+            return exits
         if not pid:
-            return found
+            return exits
         code = os.waitstatus_to_exitcode(status)
-        found.append((pid, f"with code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"))
+        exits.append((pid, f"with code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"))
 
 
 class StatusPipe:
-    """One for all children. What one says is a line, written at once, so that lines are never mixed."""
+    """Pipe shared by all children. A message is one line, written atomically, so that lines never interleave."""
 
     def __init__(self) -> None:
         self._reading, self._writing = os.pipe()
@@ -88,11 +84,11 @@ class StatusPipe:
     def fileno(self) -> int:
         return self._reading
 
-    def say(self, **said: Any) -> None:
-        os.write(self._writing, json.dumps(said).encode() + b"\n")
+    def say(self, **message: Any) -> None:
+        os.write(self._writing, json.dumps(message).encode() + b"\n")
 
     def heard(self) -> list[dict[str, Any]]:
-        """Return what was said since the last call."""
+        """Return the messages since the last call."""
         try:
             while more := os.read(self._reading, 1 << 16):
                 self._rest += more

@@ -1,4 +1,4 @@
-"""A worker's place among the others."""
+"""A worker's view of its server: number, limits, and state shared between processes."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ class Membership:
     number: int
     board: Board
     folder: Path
-    """Where each worker listens for the questions of the others."""
+    """Folder of the sockets on which workers answer each other."""
     store: socket.socket | None = field(default=None, repr=False)
-    """To the store's process; None where the store is etcd."""
+    """Socket to the store process; None with etcd."""
     revisions: SharedRevisions = field(default_factory=SharedRevisions, repr=False)
     listener: socket.socket | None = field(default=None, repr=False)
-    """On which all workers take connections; None where each listens for itself."""
+    """Shared listening socket; None if each worker has its own."""
 
     @property
     def is_first(self) -> bool:
-        """Whether it does what only one of them does."""
+        """Whether this worker runs the singletons (controllers, compaction)."""
         return self.number == 1
 
     def others(self) -> list[Path]:
-        """Return where the other workers listen."""
+        """Return the sockets of the other workers."""
         return [self._socket(number) for number in range(1, self.board.workers + 1) if number != self.number]
 
     @property
@@ -45,7 +45,7 @@ class Membership:
         return self.folder / f"{number}.sock"
 
     def check(self) -> HealthCheck:
-        """Passes when all workers can serve: a client cannot choose which of them it gets."""
+        """Return the check that passes when all workers can serve, because a client cannot choose a worker."""
 
         async def probe() -> None:
             if waiting := self.board.unready():
@@ -54,7 +54,7 @@ class Membership:
         return HealthCheck(WORKERS_CHECK, probe, endpoints=(READYZ,))
 
     def share_of(self, options: CompletedOptions, port: int) -> CompletedOptions:
-        """Return the options by which this worker runs: its part of the limits, and the port that all listen on."""
+        """Return the options of this worker: its share of the limits, and the common port."""
         generic, workers = options.generic, self.board.workers
         return replace(
             options,
@@ -73,7 +73,7 @@ class Membership:
 
 
 def _divided(limit: int, workers: int) -> int:
-    """No limit stays none; any other leaves each worker something."""
+    """Divide and round up: 0 (no limit) stays 0, and every other share is at least 1."""
     return -(-limit // workers)
 
 
@@ -81,7 +81,7 @@ _RESTARTS = 0
 
 
 class Board:
-    """Made before the processes are forked."""
+    """Counters in memory shared by all processes. Create the board before forking."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
@@ -89,16 +89,16 @@ class Board:
 
     @property
     def restarts(self) -> int:
-        """How often a worker, or the store's process with all workers, was started again."""
+        """Number of restarts of workers and of the store process."""
         return self._words[_RESTARTS]
 
     def count_restart(self) -> None:
-        """Called by the supervisor only."""
+        """Increment `restarts`. Only the supervisor may call this method."""
         self._words[_RESTARTS] += 1
 
     def set_ready(self, worker: int, ready: bool) -> None:
         self._words[worker] = ready
 
     def unready(self) -> list[int]:
-        """Return the numbers of the workers that cannot serve yet."""
+        """Return the numbers of workers that cannot serve yet."""
         return [worker for worker in range(1, self.workers + 1) if not self._words[worker]]

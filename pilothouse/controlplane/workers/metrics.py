@@ -1,4 +1,4 @@
-"""Metrics of the processes of a server: what each takes, and how often one had to be started again."""
+"""Metrics of a server with several processes: per-worker usage, restarts, and collection from other workers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _WorkerMetrics(Collector):
 
 
 def count_worker(board: Board, number: int) -> None:
-    """Show the worker of this number, which is this process, and the restarts of all."""
+    """Register the metrics of this worker, and the restarts of all workers."""
     REGISTRY.register(_WorkerMetrics(board, number))
 
 
@@ -50,16 +50,16 @@ _PATIENCE = 2.0
 
 
 class WorkerPeers:
-    """Asks the others over sockets in a folder that only this user can enter. One that does not answer is left out."""
+    """Collects metrics of other workers over sockets in a private folder. Workers that do not answer are skipped."""
 
     def __init__(self, member: Membership) -> None:
         self._member = member
 
     async def answer(self) -> None:
-        """Answer the questions of the others for as long as it runs."""
-        self._member.own_socket.unlink(missing_ok=True)  # of a worker of this number that was killed
+        """Answer requests of other workers until cancelled."""
+        self._member.own_socket.unlink(missing_ok=True)  # left by a killed worker of this number
         server = await asyncio.start_unix_server(_answer, self._member.own_socket)
-        self._member.own_socket.chmod(0o600)  # whatever the umask
+        self._member.own_socket.chmod(0o600)  # independent of the umask
         async with server:
             await server.serve_forever()
 
@@ -84,7 +84,7 @@ async def _ask(path: Path, name: str) -> Families | None:
             writer.write(f"{name}\n".encode())
             answer = await reader.read()
             writer.close()
-    except OSError as error:  # a timeout, too
+    except OSError as error:  # includes TimeoutError
         log.warning("the metrics of %s are missing: %s", path.stem, error)
         return None
     families: Families = marshal.loads(answer)

@@ -1,4 +1,4 @@
-"""What the children of the supervisor do: one serves the store, the others are whole API servers that share it."""
+"""Child processes of the supervisor: the store process, and workers that are complete API servers on its store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from pilothouse.machinery.platform import STOP_SIGNALS, new_event_loop
 log = logging.getLogger(__name__)
 
 _ORPHANED = 70
-"""The exit code of a child whose supervisor, or whose store, has gone."""
+"""Exit code of a child without a supervisor or store."""
 
 
 def run_store(
@@ -39,7 +39,7 @@ def run_store(
 ) -> None:
     logs.set_process("store")
     for number in STOP_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)  # it ends when the supervisor says so: after the last worker
+        signal.signal(number, signal.SIG_IGN)  # the supervisor ends the store process after the last worker
 
     async def serve() -> None:
         with start_failures(StorageError, ValueError):
@@ -63,7 +63,8 @@ def run_worker(options: CompletedOptions, member: Membership, port: int, lifelin
 
 
 async def _serve_api(options: CompletedOptions, member: Membership, ready: Any) -> None:
-    # A signal to all processes reaches a worker twice, for the supervisor passes it on; only that one may insist.
+    # A group signal reaches a worker twice, directly and from the supervisor. Only the supervisor handles a second
+    # signal.
     stop, peers = stop_on_signal(insist=False), WorkerPeers(member)
     with start_failures(StorageError, ValueError):
         store = await _open_store(options, member)
@@ -93,7 +94,7 @@ async def _open_store(options: CompletedOptions, member: Membership) -> Store:
 
 
 def _orphaned(lost: asyncio.Future[None]) -> None:
-    """What this worker knows may be what the store never made durable, so it serves nobody any more."""
+    """Exit, because this worker may have served state that the store never made durable."""
     if not lost.cancelled():
         log.error("the store's process is gone")
         os._exit(_ORPHANED)
@@ -113,8 +114,10 @@ _ONE = 1
 async def serve_store(
     options: CompletedOptions, control: socket.socket, revisions: SharedRevisions, opened: Callable[[], None]
 ) -> None:
-    """Serve until the supervisor closes its end of `control`, over which the workers' sockets come; return when the
-    store is closed. Raises StorageError, OSError."""
+    """Serve until the supervisor closes its end of `control`, which delivers the workers' sockets.
+
+    Returns after the store is closed. Raises StorageError, OSError.
+    """
     data_dir, timeout = Path(options.pilothouse.data_dir), options.generic.storage_initialization_timeout
     store = await open_bare_store(options.etcd, data_dir, timeout=timeout, announce=revisions.announce)
     try:

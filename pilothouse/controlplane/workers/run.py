@@ -1,4 +1,8 @@
-"""Runs a server of several processes: what only one of them may do is done here, before they start."""
+"""Runs a server of several processes. Exclusive work (data directory, keys, certificates) happens before the fork.
+
+A child process fetches keys from etcd, because the etcd client starts threads, and a process with threads must not
+fork.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ from pilothouse.controlplane.workers.supervisor import Listens, Supervisor, list
 
 
 def run_workers(options: CompletedOptions, ready: Callable[[Announcement], None]) -> None:
-    """Serve until a signal comes; return after an orderly shutdown. Raises StartFailed."""
+    """Serve until a signal; return after an orderly shutdown. Raises StartFailed."""
     with start_failures(CertificateError, DataDirError, ValueError), ExitStack() as opened:
         opened.callback(DataDir.open(Path(options.pilothouse.data_dir)).close)
         settle_keys(options)
@@ -36,13 +40,13 @@ def run_workers(options: CompletedOptions, ready: Callable[[Announcement], None]
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="pilothouse-")))
         folder.chmod(0o700)
         listens = opened.enter_context(_reserved(options.secure_serving))
-        gc.freeze()  # so that children do not copy all pages by looking for garbage in them
+        gc.freeze()  # prevents copy-on-write of all pages by garbage collection in children
         Supervisor(options, workers=options.pilothouse.worker_count, listens=listens, folder=folder).run(ready)
 
 
 @contextmanager
 def _reserved(options: SecureServingOptions) -> Iterator[Listens]:
-    """Raises StartFailed."""
+    """Reserve the port. Raises StartFailed."""
     endpoint = ListenEndpoint(options.bind_address, options.secure_port, reuse_port=options.permit_port_sharing)
     try:
         with listening(endpoint) as listens:
@@ -53,7 +57,7 @@ def _reserved(options: SecureServingOptions) -> Iterator[Listens]:
 
 
 def settle_keys(options: CompletedOptions) -> None:
-    """Bring the shared keys into the data directory. Raises StartFailed, CertificateError, OSError."""
+    """Copy the shared keys into the data directory. Raises StartFailed, CertificateError, OSError."""
     if are_in_the_store(options):
         _in_a_process_of_its_own(options)
     else:
@@ -72,11 +76,11 @@ def _in_a_process_of_its_own(options: CompletedOptions) -> None:
     child = fork("keys", work)
     try:
         code = os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])
-    except KeyboardInterrupt:  # the child has a process group of its own and does not receive Ctrl-C
+    except KeyboardInterrupt:  # the child has its own process group, and does not receive Ctrl-C
         child.signal(signal.SIGKILL)
         raise
-    for said in status.heard():
-        raise StartFailed(said["error"])
+    for message in status.heard():
+        raise StartFailed(message["error"])
     if code:
         raise StartFailed("the shared keys could not be fetched")
 

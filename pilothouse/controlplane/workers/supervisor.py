@@ -1,8 +1,11 @@
-"""The supervisor: starts the store's process and the workers, and starts again what ends.
+"""The supervisor: starts the store process and the workers, and restarts ended processes.
 
-It is the process that the user started. It serves nothing itself and has no threads and no event loop, so that a child
-can be forked from it at any time. When a worker ends, the others go on; when the store's process ends, all are started
-again, for what they know may be what the store never made durable.
+The supervisor is the process that the user started. It serves no requests, and has neither threads nor an event loop,
+so that it can fork at any time. When a worker ends, other workers continue. When the store process ends, all workers
+are restarted, because they may have read state that was never durable.
+
+On Linux each worker listens on its own socket of the port, and the kernel balances connections. On other systems all
+workers accept from one socket.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 log = logging.getLogger(__name__)
 
-_HEALTHY = 10.0  # seconds; what ran so long ended for a new reason
+_HEALTHY = 10.0  # seconds of uptime after which a failure does not count as repeated
 _FIRST_DELAY, _LAST_DELAY = 0.1, 5.0
 _STORE = "store"
 
@@ -47,33 +50,36 @@ class Supervisor:
         self._board = Board(workers)
         self._revisions = SharedRevisions()
         self._status = StatusPipe()
-        self._lifeline = os.pipe()  # children end when nobody holds its writing end: when the supervisor is gone
+        self._lifeline = os.pipe()  # children exit when the write end closes, which happens when the supervisor ends
         self._control: socket.socket | None = None
         self._children: dict[int, Child] = {}
-        self._due: dict[str, float] = {}  # what is to be started, and when
+        self._due: dict[str, float] = {}  # process name -> start time
         self._failures = 0
         self._ready_workers = 0
         self._is_up = False
         self._stopping = 0.0
 
     def run(self, ready: Callable[[Announcement], None]) -> None:
-        """Return when everything has ended in good order. Raises StartFailed."""
+        """Run until all children have ended in order. Raises StartFailed."""
         with _Wakeups() as wakeups:
-            self._start_all()
+            if self._options.etcd.capabilities.local:
+                self._start_store()
+            for worker in range(1, self._board.workers + 1):
+                self._start_worker(worker)
             while self._children or self._due:
                 for number in wakeups.wait(
                     self._status, timeout=max(min(self._due.values()) - time.monotonic(), 0.0) if self._due else None
                 ):
-                    self._signalled(number)
-                for said in self._status.heard():
-                    if error := said.get("error"):
+                    self._handle_signal(number)
+                for message in self._status.heard():
+                    if error := message.get("error"):
                         self._end(signal.SIGKILL)
                         raise StartFailed(error)
                     self._ready_workers += 1
                     if self._ready_workers == self._board.workers:
                         self._is_up = True
-                        ready(Announcement(**said))
-                self._bury()
+                        ready(Announcement(**message))
+                self._reap()
                 now = time.monotonic()
                 for name in [name for name, due in self._due.items() if due <= now]:
                     del self._due[name]
@@ -82,43 +88,37 @@ class Supervisor:
                     else:
                         self._start_worker(_number(name))
 
-    def _start_all(self) -> None:
-        if self._options.etcd.capabilities.local:
-            self._start_store()
-        for number in range(1, self._board.workers + 1):
-            self._start_worker(number)
-
     def _start_store(self) -> None:
-        self._control, theirs = socket.socketpair()
-        ours = self._control
+        self._control, child_end = socket.socketpair()
+        own_end = self._control
 
         def work() -> None:
-            ours.close()
-            self._let_go()
-            run_store(self._options, theirs, self._revisions, self._status)
+            own_end.close()
+            self._close_inherited()
+            run_store(self._options, child_end, self._revisions, self._status)
 
         self._add(fork(_STORE, work))
-        theirs.close()
+        child_end.close()
 
     def _start_worker(self, number: int) -> None:
-        ours, theirs = socket.socketpair()
+        worker_end, store_end = socket.socketpair()
         has_store = self._control is not None
-        store = ours if has_store else None
+        store = worker_end if has_store else None
         member = Membership(number, self._board, self._folder, store, self._revisions, self._listens.listener)
 
         def work() -> None:
-            theirs.close()
-            self._let_go()
+            store_end.close()
+            self._close_inherited()
             run_worker(self._options, member, self._listens.port, self._lifeline[0], self._status)
 
         if self._control is not None:
-            socket.send_fds(self._control, [b"w"], [theirs.fileno()])
+            socket.send_fds(self._control, [b"w"], [store_end.fileno()])
         self._add(fork(f"worker {number}", work))
-        ours.close()
-        theirs.close()
+        worker_end.close()
+        store_end.close()
 
-    def _let_go(self) -> None:
-        """What is the supervisor's alone is closed in its children."""
+    def _close_inherited(self) -> None:
+        """Close descriptors of the supervisor in a child."""
         os.close(self._lifeline[1])
         if self._control is not None:
             self._control.close()
@@ -126,7 +126,7 @@ class Supervisor:
     def _add(self, child: Child) -> None:
         self._children[child.pid] = child
 
-    def _bury(self) -> None:
+    def _reap(self) -> None:
         dead = [(self._children.pop(pid), how) for pid, how in ended()]
         if self._stopping:
             self._stop_store_last()
@@ -137,15 +137,15 @@ class Supervisor:
                 raise StartFailed(f"{child.name} ended {how} before the server was ready")
             log.error("%s ended %s", child.name, how)
         if dead:
-            self._start_again([child for child, _ in dead])
+            self._schedule_restart([child for child, _ in dead])
 
-    def _start_again(self, dead: list[Child]) -> None:
+    def _schedule_restart(self, dead: list[Child]) -> None:
         self._board.count_restart()
         self._failures = 0 if min(child.lived for child in dead) > _HEALTHY else self._failures + 1
         names = [child.name for child in dead]
         if _STORE in names:
             self._end(signal.SIGKILL)
-            self._due.clear()  # a worker that was already due must not come before the store: it would open one itself
+            self._due.clear()  # a worker must not start before the store process
             names = [_STORE, *(f"worker {number}" for number in range(1, self._board.workers + 1))]
         due = time.monotonic() + (min(_FIRST_DELAY * 2**self._failures, _LAST_DELAY) if self._failures > 1 else 0.0)
         for name in names:
@@ -154,7 +154,7 @@ class Supervisor:
             if name != _STORE:
                 self._board.set_ready(_number(name), False)
 
-    def _signalled(self, number: int) -> None:
+    def _handle_signal(self, number: int) -> None:
         if number not in (signal.SIGTERM, signal.SIGINT):
             return
         name = signal.Signals(number).name
@@ -172,13 +172,13 @@ class Supervisor:
             self._stop_store_last()
 
     def _stop_store_last(self) -> None:
-        """Workers have writes to finish; the store closes when nobody is left who could ask for any."""
+        """Stop the store process after the last worker, because workers finish writes during shutdown."""
         if self._control is not None and all(child.name == _STORE for child in self._children.values()):
             self._control.close()
             self._control = None
 
     def _end(self, number: signal.Signals) -> None:
-        """Ends all children at once, and waits for that."""
+        """Signal all children, and wait for their end."""
         for child in self._children.values():
             child.signal(number)
         for pid in self._children:
@@ -194,8 +194,8 @@ def _number(name: str) -> int:
 
 
 class _Wakeups:
-    """Signals as bytes on a socket, so that one wait is for them and for the pipe. They are handled one after the
-    other, between two waits."""
+    """Signals as bytes on a socket, so that one select waits for signals and the status pipe. Signals are handled one
+    at a time, between two waits."""
 
     def __enter__(self) -> _Wakeups:
         self._reading, self._writing = socket.socketpair()
@@ -213,7 +213,7 @@ class _Wakeups:
         self._writing.close()
 
     def wait(self, status: StatusPipe, *, timeout: float | None) -> bytes:
-        """Return the numbers of the signals that came."""
+        """Wait, and return the numbers of received signals."""
         select.select([self._reading.fileno(), status.fileno()], [], [], timeout)
         try:
             return self._reading.recv(4096)
@@ -228,20 +228,20 @@ KERNEL_SHARES_OUT = sys.platform == "linux"
 class Listens:
     port: int
     listener: socket.socket | None = None
-    """The one socket of all workers; None where each has its own."""
+    """Socket shared by all workers; None if each worker has its own."""
 
 
 @contextmanager
 def listening(endpoint: ListenEndpoint) -> Iterator[Listens]:
-    """Hold the port for the workers, whichever of them are there. Raises OSError where it cannot be had."""
-    taken = bind(endpoint)
+    """Hold the port for the workers during the block. Raises OSError if the port is not available."""
+    bound = bind(endpoint)
     if not KERNEL_SHARES_OUT:
-        with taken:
-            yield Listens(taken.getsockname()[1], taken)
+        with bound:
+            yield Listens(bound.getsockname()[1], bound)
         return
-    with socket.socket(taken.family, socket.SOCK_STREAM) as held:
-        address = taken.getsockname()
-        taken.close()
+    with socket.socket(bound.family, socket.SOCK_STREAM) as held:
+        address = bound.getsockname()
+        bound.close()
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        held.bind(address)  # without listening: the system would give it connections that nobody takes
+        held.bind(address)  # no listen(): the kernel would assign connections to this socket
         yield Listens(address[1])
