@@ -28,7 +28,6 @@ CACHES = {
         "machinery/cel/library/rows:parse_type",
         "machinery/cel/library/table:functions",
         "machinery/schema/types:definition",
-        "machinery/validation/pattern_format:_linear",
     ),
     "what is not known raises, and what raises is not kept": (
         "machinery/protobuf/messages:message_type",

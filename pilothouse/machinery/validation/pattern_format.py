@@ -8,8 +8,6 @@ is_label("1")  → ["a label must consist of letters (e.g. 'abc', regex used for
 from __future__ import annotations
 
 import re
-from functools import cache
-from typing import Any
 
 from pilothouse.machinery.checkpoints import checkpoint
 
@@ -40,7 +38,10 @@ class PatternFormat:
         """Whether the characters are right, whatever the length."""
         if len(value) <= _SHORT:
             return self._matches(value) is not None
-        return bool(_linear(self._pattern).fullmatch(value))
+        # Imported late: nobody sends such values but to see what happens.
+        from pilothouse.machinery.cel.patterns import matcher
+
+        return matcher(rf"^(?:{self._pattern})\z")(value)
 
     def length_errors(self, value: str) -> list[str]:
         too_long = self._limit and len(value.encode()) > self._limit
@@ -52,15 +53,6 @@ class PatternFormat:
         if len(value) <= self._short and self._matches(value):
             return []
         return self.length_errors(value) + ([] if self.matches(value) else [self._message])
-
-
-@cache
-def _linear(pattern: str) -> Any:
-    import re2  # imported late, because nobody sends such names but to see what happens
-
-    options = re2.Options()
-    options.never_capture = True
-    return re2.compile(pattern, options)
 
 
 def regex_error(message: str, pattern: str, *examples: str) -> str:
