@@ -31,7 +31,7 @@ from hostile_bodies import APPLY, BODIES, YAML, HostileBody
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.registry.before import before_create
-from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.operations import RequestContext
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.kube.authorization.access_reviews import validate_self_review
 from pilothouse.kube.authorization.attributes import question_of

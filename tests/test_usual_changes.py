@@ -51,7 +51,7 @@ CHANGES = {
         files={
             "kube/admission/deny_purple.py": """
 from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.admission.interface import refused
 from pilothouse.machinery.objects import labels_of
 
 

@@ -6,7 +6,7 @@ import asyncio
 
 from pilothouse.aggregator.apiservices import APIServices
 from pilothouse.aggregator.handler_manager import APIHandlerManager
-from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.client.controller import Controller
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.machinery.objects import Json, name_of

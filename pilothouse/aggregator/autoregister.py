@@ -16,9 +16,9 @@ from typing import Protocol
 
 from pilothouse.aggregator.apiservice.strategy import API_SERVICES, AVAILABLE, GROUP_VERSION
 from pilothouse.aggregator.apiservices import APIServices
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.checks import Unhealthy
 from pilothouse.apiserver.server.health import HealthCheck
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.client.controller import Controller
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import DeleteOptions

@@ -9,7 +9,7 @@ from typing import Protocol
 from pilothouse.aggregator.api_services_to_register import APIServicePriority, make_api_service
 from pilothouse.aggregator.apiservice.order import api_service_name
 from pilothouse.aggregator.autoregister import AutoAPIServiceRegistration
-from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.client.controller import Controller
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.machinery.names import GroupVersion

@@ -4,7 +4,7 @@ from pilothouse.apiserver.admission.interface import MutationPlugin as MutationP
 from pilothouse.apiserver.admission.interface import Operation as Operation
 from pilothouse.apiserver.admission.interface import ValidationPlugin as ValidationPlugin
 from pilothouse.apiserver.authn.interface import Authenticator as Authenticator
-from pilothouse.apiserver.authn.union import UnionAuthenticator as UnionAuthenticator
+from pilothouse.apiserver.authn.interface import UnionAuthenticator as UnionAuthenticator
 from pilothouse.apiserver.authn.user import User as User
 from pilothouse.apiserver.authz.always import AlwaysAllow as AlwaysAllow
 from pilothouse.apiserver.authz.interface import Answer as Answer
@@ -19,7 +19,7 @@ from pilothouse.apiserver.endpoints.groups import APIGroup as APIGroup
 from pilothouse.apiserver.endpoints.groups import APIVersion as APIVersion
 from pilothouse.apiserver.endpoints.groups import ServedResource as ServedResource
 from pilothouse.apiserver.endpoints.install import Installer as Installer
-from pilothouse.apiserver.endpoints.patch_types import SCHEMALESS_PATCHES as SCHEMALESS_PATCHES
+from pilothouse.apiserver.endpoints.negotiation import SCHEMALESS_PATCHES as SCHEMALESS_PATCHES
 from pilothouse.apiserver.endpoints.serializers.registry import UNSTRUCTURED as UNSTRUCTURED
 from pilothouse.apiserver.endpoints.typed import TypedDecoder as TypedDecoder
 from pilothouse.apiserver.endpoints.unstructured import UnstructuredDecoder as UnstructuredDecoder
@@ -33,17 +33,17 @@ from pilothouse.apiserver.registry.resource import Names as Names
 from pilothouse.apiserver.registry.resource import Resource as Resource
 from pilothouse.apiserver.registry.store import RegistryStore as RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy as Strategy
-from pilothouse.apiserver.registry.subresource import StatusStore as StatusStore
 from pilothouse.apiserver.registry.table import AGE as AGE
 from pilothouse.apiserver.registry.table import NAME as NAME
 from pilothouse.apiserver.registry.table import Column as Column
+from pilothouse.apiserver.registry.view import StatusStore as StatusStore
 from pilothouse.apiserver.server.checks import Unhealthy as Unhealthy
 from pilothouse.apiserver.server.config import GenericConfig as GenericConfig
 from pilothouse.apiserver.server.health import HealthCheck as HealthCheck
 from pilothouse.apiserver.server.hooks import HookContext as HookContext
 from pilothouse.apiserver.server.hooks import HookFailed as HookFailed
 from pilothouse.apiserver.server.lifecycle import LifecycleSignals as LifecycleSignals
-from pilothouse.apiserver.server.not_found import not_found as not_found
+from pilothouse.apiserver.server.lifecycle import not_found as not_found
 from pilothouse.apiserver.server.run import RunConfig as RunConfig
 from pilothouse.apiserver.server.run import Runner as Runner
 from pilothouse.apiserver.server.run_options import ServerRunOptions as ServerRunOptions

@@ -26,7 +26,7 @@ from typing import Any, ParamSpec, TypeVar
 from prometheus_client import Gauge
 
 from pilothouse.apiserver.fair_thread import FairThread, FairThreads, Job
-from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.machinery.platform import resident_memory
 from pilothouse.machinery.server_errors import TooManyRequests
 

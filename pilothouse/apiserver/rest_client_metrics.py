@@ -5,8 +5,7 @@ Calls of webhooks are counted here directly; `pilothouse.client` is connected by
 
 from __future__ import annotations
 
-from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.tallies import CounterTally, HistogramTally
+from pilothouse.apiserver.tallies import REGISTRY, CounterTally, HistogramTally
 
 UNANSWERED = "<error>"
 _PREFIX = "rest_client_"

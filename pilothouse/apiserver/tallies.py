@@ -20,6 +20,9 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
+REGISTRY = CollectorRegistry()
+
+
 Labels: TypeAlias = tuple[str, ...]
 
 # Label values can be names of objects, which vary without bound: excess rows are counted together.

@@ -12,21 +12,18 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from pilothouse.apiserver.authn.bearer import BearerAuthenticator
-from pilothouse.apiserver.authn.interface import Authenticator
+from pilothouse.apiserver.authn.bearer import BearerAuthenticator, WebSocketTokenAuthenticator
+from pilothouse.apiserver.authn.interface import Authenticator, UnionAuthenticator
 from pilothouse.apiserver.authn.token_cache import CachedTokens
-from pilothouse.apiserver.authn.union import UnionAuthenticator
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authn.webhook_tokens import WebhookTokens
-from pilothouse.apiserver.authn.websocket_token import WebSocketTokenAuthenticator
 from pilothouse.apiserver.authn.x509 import X509Authenticator
 from pilothouse.apiserver.authz.always import AlwaysAllowPaths, PrivilegedGroup
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.authz.union import UnionAuthorizer
-from pilothouse.apiserver.authz.webhook.authorizer import WebhookAuthorizer, WebhookConfig
+from pilothouse.apiserver.authz.webhook import WebhookAuthorizer, WebhookConfig
 from pilothouse.apiserver.http import Request
-from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.tallies import CounterTally, HistogramTally
+from pilothouse.apiserver.tallies import REGISTRY, CounterTally, HistogramTally
 from pilothouse.apiserver.webhook.reviews import ReviewFailed, ReviewWebhook
 from pilothouse.builder.front_proxy_trust import ClusterTrust
 from pilothouse.client.cache.list_watch import SelectedListWatch

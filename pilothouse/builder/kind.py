@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
+from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import copy_of
 from pilothouse.builder.error_attribution import attributing_errors
 from pilothouse.builder.resource import Resource
 from pilothouse.builder.types.wire import changing, schema_of

@@ -20,7 +20,7 @@ from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.checks import storage_checks
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext, HookFailed
-from pilothouse.apiserver.server.not_found import not_found
+from pilothouse.apiserver.server.lifecycle import not_found
 from pilothouse.apiserver.server.run import Background, RunConfig, Runner
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.apiserver.storage.errors import StorageError

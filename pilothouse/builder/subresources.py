@@ -19,13 +19,12 @@ from typing import Any, Literal
 
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.registry.carry_over import begin_generation
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.operations import Result, Validate, object_of, unchecked_update
+from pilothouse.apiserver.registry.metadata import begin_generation
+from pilothouse.apiserver.registry.operations import RequestContext, Result, Validate, object_of, unchecked_update
 from pilothouse.apiserver.registry.options import GetOptions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy
-from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.apiserver.registry.view import StatusStore
 from pilothouse.builder.error_attribution import attributing_errors, require_valid
 from pilothouse.builder.kind import STRUCTURE
 from pilothouse.builder.resource import Resource

@@ -19,10 +19,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pilothouse.apiserver.admission.manifest.files import ManifestError
-from pilothouse.apiserver.admission.manifest.source import Load, StaticManifests
+from pilothouse.apiserver.admission.manifests import Load, ManifestError, StaticManifests
 from pilothouse.apiserver.server.features import MANIFEST_BASED_ADMISSION, FeatureGates
-from pilothouse.apiserver.webhook.credentials import FindCredentials, WebhookCredentials
+from pilothouse.apiserver.webhook.endpoint import FindCredentials, WebhookCredentials
 from pilothouse.client.config.credentials import credential_source
 from pilothouse.client.config.kubeconfig import KubeconfigUsers, load_users
 from pilothouse.client.config.model import ClientConfig, ConfigError, ImpersonationConfig

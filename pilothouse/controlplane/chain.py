@@ -18,7 +18,7 @@ from pilothouse.apiserver.discovery.manager import GroupDocuments
 from pilothouse.apiserver.endpoints.api_groups import install_api_group
 from pilothouse.apiserver.filters.recent_requests import PATH as RECENT_REQUESTS
 from pilothouse.apiserver.rest_client_metrics import REST_CLIENT_METRICS
-from pilothouse.apiserver.server.not_found import not_found
+from pilothouse.apiserver.server.lifecycle import not_found
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.apiserver.storage.backup.store_endpoint import PATH as STORE
 from pilothouse.apiserver.storage.backup.store_endpoint import StoreEndpoint

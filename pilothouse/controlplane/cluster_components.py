@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.server import GenericAPIServer
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.client.idleness import at_work
 from pilothouse.controllers.table import enabled
 from pilothouse.controlplane.certificates.ensure import ensure_kubelet_certificates

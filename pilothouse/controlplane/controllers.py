@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.authn.service_accounts import group_names, user_name
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.server.server import GenericAPIServer
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.client.clock import cancelled
 from pilothouse.client.idleness import at_work
 from pilothouse.client.rest.client import Client

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import asyncio
 
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.features import COORDINATED_LEADER_ELECTION
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.server.server import GenericAPIServer
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.client.clock import cancelled
 from pilothouse.client.rest.client import Client
 from pilothouse.controlplane.config import Config

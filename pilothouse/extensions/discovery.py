@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from pilothouse.apiserver.discovery.groups import storage_version_hash
 from pilothouse.apiserver.discovery.handlers import any_method
 from pilothouse.apiserver.discovery.manager import GroupDocuments, GroupManager
-from pilothouse.apiserver.discovery.resources import storage_version_hash
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, TERMINATING
 from pilothouse.extensions.customresources.model import CustomResource, Version

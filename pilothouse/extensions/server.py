@@ -8,9 +8,9 @@ from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.endpoints.api_groups import install_api_group, install_group_list
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.apiserver.webhook.client import WebhookClients
 from pilothouse.client.controller import Controller
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue

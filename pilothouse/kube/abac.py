@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
-from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
-from pilothouse.apiserver.authz.rules import NonResourceRule, ResourceRule, Rules
+from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision, NonResourceRule, ResourceRule, Rules
 from pilothouse.machinery.codec.json import JsonError, parse_printed
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import NO_VERSION_OR_KIND

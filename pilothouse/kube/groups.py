@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from typing import Protocol
 
-from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
+from pilothouse.apiserver.endpoints.routes import Deprecation
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import PostStartHook

@@ -13,7 +13,7 @@ from email.utils import formatdate
 from pathlib import Path
 from urllib.parse import quote
 
-from pilothouse.apiserver.endpoints.restful import get_route
+from pilothouse.apiserver.endpoints.routes import get_route
 from pilothouse.apiserver.http import NO_SNIFFING, Request, Response
 from pilothouse.apiserver.server.server import GenericAPIServer
 

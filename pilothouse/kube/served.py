@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource, no_default
 from pilothouse.apiserver.endpoints.install import field_manager
 from pilothouse.apiserver.endpoints.options import metadata_fields_only, supported_fields
+from pilothouse.apiserver.endpoints.routes import Deprecation
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.registry.interface import Creator
 from pilothouse.apiserver.registry.own_access import KUBE_APISERVER, OwnAccess
@@ -19,7 +19,7 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.scale import SCALE, SCALE_COLUMNS, ScaleStore, Scaling
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy
-from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.apiserver.registry.view import StatusStore
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json

@@ -26,7 +26,7 @@ from pilothouse.apiserver.server.health import READYZ, HealthCheck
 from pilothouse.apiserver.server.hooks import HookContext, nothing_to_start
 from pilothouse.apiserver.server.resource_config import ResourceConfig
 from pilothouse.apiserver.webhook.client import WebhookClients
-from pilothouse.apiserver.webhook.credentials import anonymous
+from pilothouse.apiserver.webhook.endpoint import anonymous
 from pilothouse.client.rest.client import Client
 from pilothouse.kube.admission.config import AdmissionConfig
 from pilothouse.kube.admission.plugin_parts import PluginParts

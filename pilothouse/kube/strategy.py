@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from typing import ClassVar
 
-from pilothouse.apiserver.registry.carry_over import begin_generation, carry_over, reset_object_meta_for_status
 from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
+from pilothouse.apiserver.registry.metadata import begin_generation, carry_over, reset_object_meta_for_status
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.machinery.dataclass import dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pilothouse.apiserver.registry.carry_over import generation_of
+from pilothouse.apiserver.registry.metadata import generation_of
 from pilothouse.apiserver.registry.table import Cell, Column
 from pilothouse.kube.core.pods.defaults.pod import default_pod_template
 from pilothouse.kube.core.pods.disabled_fields import drop_disabled_template_fields

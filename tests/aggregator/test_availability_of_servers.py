@@ -16,7 +16,7 @@ from tls_backends import Pki, api_service, backend, external_service, own_addres
 from whole_server import whole_server
 
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.machinery.objects import Json
 from pilothouse.testing import API
 

@@ -25,8 +25,7 @@ from pilothouse.apiserver.storage.etcd.store import EtcdStore
 from pilothouse.apiserver.tracing import recording
 from pilothouse.apiserver.tracing.recording import RecordingTracer
 from pilothouse.apiserver.tracing.spans import within
-from pilothouse.apiserver.tracing.trace_context import remote_parent
-from pilothouse.apiserver.tracing.tracer import Beginning
+from pilothouse.apiserver.tracing.trace_context import Beginning, remote_parent
 
 MASTER = User("root", groups=("system:masters",))
 REQUEST = make_request()

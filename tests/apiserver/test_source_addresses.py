@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pilothouse.apiserver.http import Request
-from pilothouse.apiserver.source_ips import source_ips
+from pilothouse.apiserver.http import Request, source_ips
 
 
 async def _no_body(limit: int) -> bytes:

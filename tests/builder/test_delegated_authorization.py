@@ -12,7 +12,7 @@ from delegating_server import NAME, Line, allow_delegation, delegating_server
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Authorizer, Decision
 from pilothouse.apiserver.authz.union import UnionAuthorizer
-from pilothouse.apiserver.authz.webhook.authorizer import WebhookAuthorizer
+from pilothouse.apiserver.authz.webhook import WebhookAuthorizer
 from pilothouse.builder.delegated_auth import delegated_authorizer
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.http_transport import HttpTransport

@@ -12,7 +12,7 @@ import orjson
 from shelves import Shelf, served
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
-from pilothouse.apiserver.authn.superuser import INSECURE_SUPERUSER, AlwaysUser
+from pilothouse.apiserver.authn.tokens import INSECURE_SUPERUSER, AlwaysUser
 from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.endpoints.api_groups import install_api_group
 from pilothouse.apiserver.endpoints.groups import APIGroup

@@ -15,8 +15,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import CollectorRegistry
 from whole_server import whole_server
 
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.health import SLI_REGISTRY
+from pilothouse.apiserver.tallies import REGISTRY
 
 promql_parser = pytest.importorskip("promql_parser")
 

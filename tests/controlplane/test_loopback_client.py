@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from pilothouse.apiserver.authn.union import UnionAuthenticator
+from pilothouse.apiserver.authn.interface import UnionAuthenticator
 from pilothouse.apiserver.authz.always import AlwaysDeny
 from pilothouse.apiserver.filters.chain import ChainConfig
 from pilothouse.apiserver.http import Request, Response

@@ -11,10 +11,10 @@ import yaml
 from admission_policies import binding, policy
 from prometheus_client import generate_latest
 
-from pilothouse.apiserver.admission.manifest.source import StaticManifests
-from pilothouse.apiserver.admission.policy.static import PolicyManifests
-from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.admission.manifests import StaticManifests
+from pilothouse.apiserver.admission.policy.source import PolicyManifests
 from pilothouse.apiserver.server.features import FeatureGates
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.controlplane.admission_configuration import static_admission
 from pilothouse.kube.admission.config import StaticAdmission
 from pilothouse.kube.admission.manifests import LOAD_POLICIES

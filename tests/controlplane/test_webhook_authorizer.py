@@ -13,8 +13,8 @@ from review_webhooks import Decide, ReviewServer, review_server, write_kubeconfi
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
-from pilothouse.apiserver.authz.webhook.authorizer import WebhookAuthorizer, WebhookConfig
-from pilothouse.apiserver.authz.webhook.match_conditions import ReviewConditions, compiled_condition
+from pilothouse.apiserver.authz.match_conditions import ReviewConditions, compiled_condition
+from pilothouse.apiserver.authz.webhook import WebhookAuthorizer, WebhookConfig
 from pilothouse.controlplane.review_webhook import KubeconfigReviews
 from pilothouse.machinery.objects import Json
 

@@ -22,7 +22,7 @@ from pilothouse.apiserver import (
     TlsFiles,
     handler_chain,
 )
-from pilothouse.apiserver.authn.user_info import user_info
+from pilothouse.apiserver.authn.user import user_info
 from pilothouse.builder.delegated_auth import DelegatedAuthentication, delegated_authentication, delegated_authorizer
 from pilothouse.client import Client, ClientConfig
 from pilothouse.client.config.model import TLSConfig

@@ -12,8 +12,7 @@ from typing import Any
 from patience import PATIENCE
 
 from pilothouse.apiserver import Names, Resource, SqliteStore, Strategy, User
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.operations import Result, object_of, unchecked, unchecked_update
+from pilothouse.apiserver.registry.operations import RequestContext, Result, object_of, unchecked, unchecked_update
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.builder.function_backed.registry import FunctionBackedRegistry, function_backed_registry

@@ -13,7 +13,7 @@ from pilothouse.aggregator.apiservice.validation import (
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.endpoints.typed_resource import served_with_status
-from pilothouse.apiserver.registry.carry_over import carry_over
+from pilothouse.apiserver.registry.metadata import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy

@@ -13,7 +13,7 @@ from pilothouse.aggregator.apiservice.strategy import LOCAL_AVAILABLE
 from pilothouse.aggregator.apiservices import APIServices
 from pilothouse.aggregator.availability.metrics import forget_availability
 from pilothouse.aggregator.availability.status import AvailabilityStatus
-from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.client.controller import Controller, Requeue
 from pilothouse.client.workqueue.rate_limiting import ItemExponentialFailureRateLimiter, RateLimitingQueue
 from pilothouse.machinery.objects import Json, name_of

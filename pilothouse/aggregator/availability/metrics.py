@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.tallies import CounterTally
+from pilothouse.apiserver.tallies import REGISTRY, CounterTally
 
 
 class _Unavailable(Collector):

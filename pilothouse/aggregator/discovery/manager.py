@@ -20,7 +20,7 @@ from pilothouse.apiserver.discovery.handlers import AGGREGATIONS, AggregatedDocu
 from pilothouse.apiserver.discovery.manager import GroupDocuments, GroupManager
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.logs import v
-from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.controller import Controller, Requeue
 from pilothouse.client.workqueue.rate_limiting import ItemExponentialFailureRateLimiter, RateLimitingQueue

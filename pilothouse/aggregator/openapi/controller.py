@@ -13,7 +13,7 @@ from pilothouse.aggregator.download import DownloadFailed
 from pilothouse.aggregator.openapi.remote import RemoteService
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.logs import v
-from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.controller import Controller, Requeue
 from pilothouse.client.workqueue.rate_limiting import ItemExponentialFailureRateLimiter, RateLimitingQueue

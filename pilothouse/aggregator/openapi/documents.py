@@ -14,8 +14,7 @@ import orjson
 
 from pilothouse.aggregator.openapi.v2_aggregator import SpecAggregator
 from pilothouse.aggregator.openapi.v3_aggregator import SpecProxier
-from pilothouse.apiserver.openapi.document import Document, Lazy, as_protobuf
-from pilothouse.apiserver.openapi.service import MergedContainers, OpenAPIService, v3_url
+from pilothouse.apiserver.openapi.service import Document, Lazy, MergedContainers, OpenAPIService, as_protobuf, v3_url
 from pilothouse.machinery.dataclass import dataclass
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pilothouse.aggregator.download import TIMEOUT, Download, DownloadFailed
 from pilothouse.aggregator.openapi.remote import USER, RemoteService
-from pilothouse.apiserver.openapi.document import Document
+from pilothouse.apiserver.openapi.service import Document
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion
 
@@ -61,7 +61,7 @@ def _relevant(body: bytes, group_version: GroupVersion) -> Document:
 
 def _refuse_what_cannot_be_encoded(spec: Spec) -> None:
     """Reject documents without a protobuf form: the merged document must be encodable for all clients."""
-    from pilothouse.apiserver.openapi.gnostic.document import encode_document
+    from pilothouse.apiserver.openapi.gnostic import encode_document
 
     try:
         encode_document(replace(spec, head={}).document())

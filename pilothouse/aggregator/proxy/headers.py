@@ -8,7 +8,7 @@ from urllib.parse import quote_plus
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Headers, Request
 from pilothouse.apiserver.outbound.targets import Target
-from pilothouse.apiserver.proxy.headers import CORS, HOP_BY_HOP, forwarded_for
+from pilothouse.apiserver.proxy.upgrades import CORS, HOP_BY_HOP, forwarded_for
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.percent import BadEscape, unescape
 

@@ -6,19 +6,71 @@ After a webhook or policy changes the object, the mutating plugins run a second 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import field
 from enum import Enum
 from math import inf
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from pilothouse.apiserver.admission.equivalents import EquivalentResources
 from pilothouse.apiserver.audit.annotations import METADATA
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.offload import Weight
+from pilothouse.machinery.apply.atoms import DEDUCED, Atom
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.names import GroupResource, GroupVersionKind, GroupVersionResource
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, metadata
+
+Conversion: TypeAlias = Callable[[Json], Awaitable[Json]]
+"""Convert a stored object without changing the argument. Raises StatusError."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedForm:
+    """A resource or subresource as served in a group version."""
+
+    resource: GroupVersionResource
+    kind: GroupVersionKind
+    read: Callable[[Any], Json]
+    """Decode a JSON value as an object of the kind: drop unknown fields, apply defaults. Raises DecodeError."""
+    unknown_fields: Callable[[Any], Sequence[str]] = lambda value: ()
+    """Return the errors of strict decoding. Raises DecodeError."""
+    atom: Callable[[], Atom] = lambda: DEDUCED
+    """Return the merge schema of the kind."""
+    printed: Callable[[Json], Json] = lambda obj: obj
+    """Drop empty fields with omitempty semantics."""
+    from_stored: Conversion | None = None
+    to_stored: Conversion | None = None
+
+    async def served(self, obj: Json) -> Json:
+        """Return the object in this form; treat the result as read-only, as `obj` itself may be returned."""
+        return self.printed(obj if self.from_stored is None else await self.from_stored(obj))
+
+    async def stored(self, obj: Json) -> Json:
+        return obj if self.to_stored is None else await self.to_stored(obj)
+
+
+class EquivalentResources:
+    """Registry of equivalent resources: resources that share stored objects."""
+
+    def __init__(self) -> None:
+        self._forms: dict[tuple[str, str], list[ServedForm]] = defaultdict(list)
+        self._keys: dict[GroupVersionResource, str] = {}
+
+    def register(self, storage: str, subresource: str, form: ServedForm) -> None:
+        """Register a form; `storage` identifies the stored objects."""
+        self._keys[form.resource] = storage
+        self._forms[storage, subresource].append(form)
+
+    def forms(self, resource: GroupVersionResource, subresource: str) -> Sequence[ServedForm]:
+        """Return all equivalent forms in registration order, including the form of the resource itself."""
+        return self._forms.get((self._keys.get(resource, ""), subresource), ())
+
+    def form(self, resource: GroupVersionResource, subresource: str) -> ServedForm | None:
+        forms = self.forms(resource, subresource)
+        return next((form for form in forms if form.resource == resource), None)
+
 
 T = TypeVar("T")
 
@@ -65,7 +117,7 @@ class Annotate(Protocol):
     def __call__(self, key: str, value: str, level: str = METADATA) -> None: ...
 
 
-def unheard(key: str, value: str, level: str = METADATA) -> None:
+def no_audit(key: str, value: str, level: str = METADATA) -> None:
     """Discard the annotation, for requests without an audit event."""
 
 
@@ -99,7 +151,7 @@ class Attributes:
     options: Json | None = None
     dry_run: bool = False
     warn: Callable[[str], None] = lambda _: None
-    annotate: Annotate = unheard
+    annotate: Annotate = no_audit
     equivalents: EquivalentResources = NO_EQUIVALENTS
     """The other served versions of the object, with their conversions."""
     weight: Weight = field(default_factory=Weight)
@@ -175,3 +227,13 @@ class ValidationPlugin(Plugin, Protocol):
 
     async def validate(self, attributes: Attributes) -> None:
         """Raise to reject; must not change the object."""
+
+
+NOT_YET_READY = "not yet ready to handle request"
+
+
+def refused(attributes: Attributes, why: str) -> Forbidden:
+    """Build Forbidden; objects with a generated name are named by generateName."""
+    meta = metadata(attributes.obj) if attributes.obj is not None else {}
+    name = attributes.name or meta.get("name") or meta.get("generateName") or "Unknown"
+    return Forbidden.of(attributes.resource.group_resource, name, why)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.tallies import CounterTally, HistogramTally, SummaryTally
+from pilothouse.apiserver.tallies import REGISTRY, CounterTally, HistogramTally, SummaryTally
 
 _PREFIX = "apiserver_admission_"
 _STEPS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.admission.interface import Attributes, Operation, refused
 from pilothouse.machinery.errors import Forbidden, NotFound
 from pilothouse.machinery.names import GroupResource
 

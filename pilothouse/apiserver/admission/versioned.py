@@ -1,16 +1,21 @@
-"""A request with its objects converted to the version of the matching rule."""
+"""A request in the version of the matching rule: converted objects, the AdmissionRequest, and the CEL variables."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from pilothouse.apiserver.admission.interface import Attributes
-from pilothouse.apiserver.admission.matching.matcher import Match
+from pilothouse.apiserver.admission.matching import Match
+from pilothouse.apiserver.authn.user import user_info
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
+from pilothouse.machinery.objects import METADATA_ORDER, Json
 from pilothouse.machinery.schema.object_type import DecodeError
 from pilothouse.machinery.server_errors import InternalError
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.cel.authorization import Authorizations
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +74,77 @@ async def _served(attributes: Attributes, match: Match, obj: Json | None) -> Jso
 
 def _no_way(match: Match) -> InternalError:
     return InternalError.of(f"unable to convert to {match.resource}: unknown kind")
+
+
+def admission_request(attributes: Attributes, kind: GroupVersionKind, resource: GroupVersionResource) -> Json:
+    """Build the request without uid and objects. `kind` and `resource` are those of the match; unset optional fields
+    are omitted."""
+    parts: Json = {
+        "uid": "",
+        "kind": _kind(kind),
+        "resource": _resource(resource),
+        "subResource": attributes.subresource,
+        "requestKind": _kind(attributes.kind),
+        "requestResource": _resource(attributes.resource),
+        "requestSubResource": attributes.subresource,
+        "name": attributes.name,
+        "namespace": attributes.namespace,
+    }
+    return {key: value for key, value in parts.items() if value or key == "uid"} | {
+        "operation": attributes.operation.value,
+        "userInfo": user_info(attributes.user),
+        "object": None,
+        "oldObject": None,
+        "dryRun": attributes.dry_run,
+        "options": attributes.options,
+    }
+
+
+def _kind(kind: GroupVersionKind) -> Json:
+    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
+
+
+def _resource(resource: GroupVersionResource) -> Json:
+    return {"group": resource.group, "version": resource.version, "resource": resource.resource}
+
+
+_HIDDEN = ("selfLink", "ownerReferences", "managedFields")
+_NAMESPACE_METADATA = tuple(name for name in METADATA_ORDER if name not in _HIDDEN)
+
+
+def admission_variables(
+    seen: VersionedAttributes,
+    *,
+    resource: GroupVersionResource,
+    namespace: Json | None = None,
+    params: Json | None = None,
+    authorizations: Authorizations | None = None,
+) -> dict[str, Any]:
+    """Build the variables; `resource` becomes `request.resource`."""
+    variables: dict[str, Any] = {
+        "object": seen.obj,
+        "oldObject": seen.old,
+        "request": admission_request(seen.attributes, seen.kind, resource),
+        "namespaceObject": None if namespace is None else _namespace(namespace),
+        "params": params,
+    }
+    if authorizations is not None:
+        variables["authorizer"] = authorizations.value
+        variables["authorizer.requestResource"] = authorizations.for_resource(
+            group=seen.attributes.resource.group,
+            resource=seen.attributes.resource.resource,
+            subresource=seen.attributes.subresource,
+            namespace=seen.attributes.namespace,
+            name=seen.attributes.name,
+        )
+    return variables
+
+
+def _namespace(namespace: Json) -> Json:
+    """Return the namespace fields that upstream exposes to expressions."""
+    meta = namespace.get("metadata") or {}
+    return {
+        "metadata": {name: meta[name] for name in _NAMESPACE_METADATA if name in meta},
+        "spec": namespace.get("spec") or {},
+        "status": namespace.get("status") or {},
+    }

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.audit.policy import LEVELS, Level
-from pilothouse.apiserver.authn.user_info import user_info
-from pilothouse.apiserver.http import Request
-from pilothouse.apiserver.source_ips import source_ips
+from pilothouse.apiserver.authn.user import user_info
+from pilothouse.apiserver.http import Request, source_ips
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import now_micro
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import Counter
 
-from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.tallies import CounterTally
+from pilothouse.apiserver.tallies import REGISTRY, CounterTally
 
 EVENTS = CounterTally(
     "apiserver_audit_event",

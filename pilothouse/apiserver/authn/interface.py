@@ -1,14 +1,19 @@
-"""The contract of authenticators: return the user of a request or token, or None for unknown credentials."""
+"""The contract of authenticators, their union, and the validated construction of users from credentials.
+
+Authenticators return the user of a request or token, or None for unknown credentials.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Protocol
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Request
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import Unauthorized
 
 
 class Authenticator(Protocol):
@@ -66,3 +71,64 @@ class TokenAuthenticator(Protocol):
 
         `audiences`: accepted audiences, at least one of which the token must have; None = the server's own.
         """
+
+
+class UnionAuthenticator:
+    """Tries authenticators in order until one returns a user; implements Authenticator. Errors are raised only if no
+    authenticator returns a user.
+
+    >>> from pilothouse.apiserver import UnionAuthenticator
+    >>> UnionAuthenticator([]).authenticators
+    ()
+    """
+
+    def __init__(self, authenticators: Sequence[Authenticator]) -> None:
+        self.authenticators = tuple(authenticators)
+
+    async def authenticate(self, request: Request) -> User | None:
+        refused: Unauthorized | None = None
+        for authenticator in self.authenticators:
+            try:
+                user = await authenticator.authenticate(request)
+            except Unauthorized as error:
+                refused = error
+                continue
+            if user is not None:
+                return user
+        if refused is not None:
+            raise refused
+        return None
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]").search
+
+
+class InvalidIdentity(InvalidToken):
+    """The credentials contain an invalid name, uid, group or extra."""
+
+
+def identity(
+    name: str, *, uid: str = "", groups: Sequence[str] = (), extra: Mapping[str, Sequence[str]] | None = None
+) -> User:
+    """Build a user without control characters in any field. All authenticators use this function. Raises
+    InvalidIdentity.
+
+    Names and groups are forwarded in headers to aggregated servers and webhooks, and written to logs. A line break in a
+    name could inject further identities.
+    """
+    user = User(name, uid, tuple(groups), {key: tuple(values) for key, values in (extra or {}).items()})
+    _check(user)
+    return user
+
+
+def _check(user: User) -> None:
+    """Raise InvalidIdentity for control characters. The message names the field without its value."""
+    if _CONTROL(user.name):
+        raise InvalidIdentity("the user name contains control characters")
+    if _CONTROL(user.uid):
+        raise InvalidIdentity("the UID contains control characters")
+    if _CONTROL("".join(user.groups)):
+        raise InvalidIdentity("a group contains control characters")
+    for key, values in user.extra.items():
+        if _CONTROL(key) or _CONTROL("".join(values)):
+            raise InvalidIdentity("an extra contains control characters")

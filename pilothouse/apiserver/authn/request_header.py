@@ -12,7 +12,7 @@ from functools import cached_property
 from urllib.parse import unquote
 
 from pilothouse.apiserver.authn.authorities import Authorities
-from pilothouse.apiserver.authn.identity import InvalidIdentity, identity
+from pilothouse.apiserver.authn.interface import InvalidIdentity, identity
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, User
 from pilothouse.apiserver.http import Headers, Request
 from pilothouse.apiserver.serving.client_certificate import ClientCertificate, client_certificate

@@ -11,8 +11,7 @@ import secrets
 from collections.abc import Sequence
 
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenAuthenticator, TokenIdentity
-from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.tallies import CounterTally
+from pilothouse.apiserver.tallies import REGISTRY, CounterTally
 from pilothouse.machinery import server_time
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass

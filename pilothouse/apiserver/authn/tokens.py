@@ -1,4 +1,4 @@
-"""Static tokens: the token file, and the token of the loopback client."""
+"""Static credentials: the token file, the token of the loopback client, and the superuser of the insecure port."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pilothouse.apiserver.authn.identity import InvalidIdentity, identity
-from pilothouse.apiserver.authn.interface import TokenIdentity, accepted_audiences
+from pilothouse.apiserver.authn.interface import InvalidIdentity, TokenIdentity, accepted_audiences, identity
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, API_SERVER_USER, SYSTEM_PRIVILEGED_GROUP, User
+from pilothouse.apiserver.http import Request
 
 
 class StaticTokens:
@@ -54,3 +54,16 @@ def read_token_file(path: Path) -> dict[str, User]:
 
 def loopback_user() -> User:
     return User(API_SERVER_USER, groups=(SYSTEM_PRIVILEGED_GROUP, ALL_AUTHENTICATED))
+
+
+INSECURE_SUPERUSER = User("system:unsecured", groups=(SYSTEM_PRIVILEGED_GROUP, ALL_AUTHENTICATED))
+
+
+class AlwaysUser:
+    """Authenticates every request as a fixed user."""
+
+    def __init__(self, user: User) -> None:
+        self._user = user
+
+    async def authenticate(self, request: Request) -> User | None:
+        return self._user

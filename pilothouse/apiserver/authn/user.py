@@ -1,4 +1,4 @@
-"""User identities, and upstream's reserved names."""
+"""User identities, upstream's reserved names, and UserInfo of the API."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import field
 from itertools import chain
 
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
 
 ANONYMOUS = "system:anonymous"
 ALL_UNAUTHENTICATED = "system:unauthenticated"
@@ -33,3 +34,16 @@ class User:
         """Return the approximate size in bytes."""
         texts = (self.name, self.uid, *self.groups, *self.extra, *chain.from_iterable(self.extra.values()))
         return 256 + sum(64 + len(text) for text in texts)
+
+
+ANONYMOUS_USER = User(ANONYMOUS, groups=(ALL_UNAUTHENTICATED,))
+
+
+def user_info(user: User) -> Json:
+    parts: Json = {
+        "username": user.name,
+        "uid": user.uid,
+        "groups": list(user.groups),
+        "extra": {key: list(values) for key, values in sorted(user.extra.items())},
+    }
+    return {name: value for name, value in parts.items() if value}

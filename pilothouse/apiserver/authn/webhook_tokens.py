@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pilothouse.apiserver.authn.identity import identity
-from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity
+from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity, identity
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.webhook.reviews import (
     ReviewFailed,

@@ -11,13 +11,12 @@ import hashlib
 from collections.abc import Callable
 
 from pilothouse.apiserver.authn.authorities import Authorities
-from pilothouse.apiserver.authn.identity import InvalidIdentity, identity
+from pilothouse.apiserver.authn.interface import InvalidIdentity, identity
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.http import Request
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.serving.client_certificate import ClientCertificate, client_certificate
-from pilothouse.apiserver.tallies import HistogramTally
+from pilothouse.apiserver.tallies import REGISTRY, HistogramTally
 from pilothouse.machinery import server_time
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.errors import Unauthorized

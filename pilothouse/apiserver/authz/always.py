@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
-from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
-from pilothouse.apiserver.authz.rules import ALL_RULES, NO_RULES, Rules
+from pilothouse.apiserver.authz.interface import ALL_RULES, NO_RULES, Answer, Attributes, Decision, Rules
 from pilothouse.machinery.dataclass import dataclass
 
 _ALLOW = Answer(Decision.ALLOW)

@@ -1,9 +1,10 @@
-"""The contract of authorizers: map request attributes to allow, deny or no opinion."""
+"""The contract of authorizers: map request attributes to allow, deny or no opinion, and list the rules of a user."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Request
@@ -123,3 +124,52 @@ def _reason_suffix(reason: str) -> str:
 def sanitized(message: str) -> str:
     """Escape HTML, so that browsers do not render responses as HTML."""
     return message.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRule:
+    verbs: tuple[str, ...]
+    groups: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NonResourceRule:
+    verbs: tuple[str, ...]
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    resources: tuple[ResourceRule, ...] = ()
+    paths: tuple[NonResourceRule, ...] = ()
+    incomplete: bool = False
+    """Whether the user may have further permissions."""
+    error: str = ""
+
+
+NO_RULES = Rules()
+ALL_RULES = Rules((ResourceRule(("*",), ("*",), ("*",)),), (NonResourceRule(("*",), ("*",)),))
+
+
+@runtime_checkable
+class RuleResolver(Protocol):
+    """An authorizer that can list the permissions of a user in a namespace."""
+
+    async def rules_for(self, user: User, namespace: str) -> Rules: ...
+
+
+async def rules_of(authorizer: object, user: User, namespace: str) -> Rules:
+    """Return the user's rules; empty for authorizers without rules."""
+    return await authorizer.rules_for(user, namespace) if isinstance(authorizer, RuleResolver) else NO_RULES
+
+
+def union_of_rules(all_rules: Iterable[Rules]) -> Rules:
+    found = list(all_rules)
+    return Rules(
+        resources=tuple(rule for rules in found for rule in rules.resources),
+        paths=tuple(rule for rules in found for rule in rules.paths),
+        incomplete=any(rules.incomplete for rules in found),
+        error=", ".join(rules.error for rules in found if rules.error),
+    )

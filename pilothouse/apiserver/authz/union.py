@@ -1,4 +1,4 @@
-"""The union of authorizers: the first allow or deny decides."""
+"""The union of authorizers, and metrics of their decisions. The first allow or deny decides."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.authz.interface import Answer, Attributes, Authorizer, Decision
-from pilothouse.apiserver.authz.rules import Rules, rules_of, union_of_rules
+from pilothouse.apiserver.authz.interface import (
+    Answer,
+    Attributes,
+    Authorizer,
+    Decision,
+    Rules,
+    rules_of,
+    union_of_rules,
+)
+from pilothouse.apiserver.tallies import REGISTRY, CounterTally
 from pilothouse.machinery.status_error import aggregate
 
 
@@ -33,3 +41,26 @@ class UnionAuthorizer:
 def _errors(answers: Sequence[Answer]) -> str:
     there = [answer.error for answer in answers if answer.error]
     return aggregate(there) if there else ""
+
+
+DECISIONS = CounterTally(
+    "apiserver_authorization_decisions",
+    "[ALPHA] Total number of terminal decisions made by an authorizer split by authorizer type, name, and decision.",
+    ("type", "name", "decision"),
+    registry=REGISTRY,
+)
+
+
+class InstrumentedAuthorizer:
+    def __init__(self, authorizer: Authorizer, *, type: str, name: str) -> None:
+        self._authorizer = authorizer
+        self._allowed, self._denied = (type, name, "allowed"), (type, name, "denied")
+
+    async def authorize(self, attributes: Attributes) -> Answer:
+        answer = await self._authorizer.authorize(attributes)
+        if answer.decision is not Decision.NO_OPINION:
+            DECISIONS.inc(self._allowed if answer.decision is Decision.ALLOW else self._denied)
+        return answer
+
+    async def rules_for(self, user: User, namespace: str) -> Rules:
+        return await rules_of(self._authorizer, user, namespace)

@@ -16,18 +16,17 @@ from pilothouse.apiserver.discovery.groups import (
     api_versions,
     group_discovery,
     group_discovery_list,
+    resource_list,
 )
 from pilothouse.apiserver.discovery.manager import GroupDocuments, GroupManager
-from pilothouse.apiserver.discovery.resources import resource_list
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.endpoints.negotiation import matches, negotiate_output, parse_accept
 from pilothouse.apiserver.endpoints.response import compressed, encoded
-from pilothouse.apiserver.endpoints.restful import get_route
+from pilothouse.apiserver.endpoints.routes import get_route
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, JSON, Serializers, media_types
-from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.source_ips import source_ips
+from pilothouse.apiserver.http import Handler, Request, Response, source_ips
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.objects import Json
 

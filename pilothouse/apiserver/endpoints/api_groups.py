@@ -9,8 +9,7 @@ from pilothouse.apiserver.discovery.handlers import group_handler, legacy_root_h
 from pilothouse.apiserver.discovery.manager import GroupDocuments
 from pilothouse.apiserver.endpoints.groups import APIGroup
 from pilothouse.apiserver.endpoints.install import Installer
-from pilothouse.apiserver.endpoints.restful import resource_not_found
-from pilothouse.apiserver.endpoints.routes import VersionRoutes
+from pilothouse.apiserver.endpoints.routes import VersionRoutes, resource_not_found
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.openapi.containers import group_container, group_list_container, version_container
 from pilothouse.apiserver.server.server import GenericAPIServer

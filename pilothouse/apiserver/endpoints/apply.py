@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.endpoints.negotiation import content_type_of
-from pilothouse.apiserver.endpoints.patch_types import APPLY_CBOR_PATCH
+from pilothouse.apiserver.endpoints.negotiation import APPLY_CBOR_PATCH, content_type_of
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.registry.options import WriteOptions

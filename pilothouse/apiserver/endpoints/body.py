@@ -7,8 +7,7 @@ from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.typed import decode_meta_options
 from pilothouse.apiserver.http import Request
-from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.tallies import HistogramTally
+from pilothouse.apiserver.tallies import REGISTRY, HistogramTally
 from pilothouse.apiserver.tracing.spans import event
 from pilothouse.machinery.codec.body_errors import strict_warnings
 from pilothouse.machinery.errors import BadRequest

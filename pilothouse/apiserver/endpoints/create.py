@@ -6,13 +6,13 @@ from typing import Any, cast
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.endpoints.body import decode_object_body, read_body
-from pilothouse.apiserver.endpoints.fieldmanager.admission import admit
 from pilothouse.apiserver.endpoints.fieldmanager.manager import manager_or_user_agent
 from pilothouse.apiserver.endpoints.negotiation import negotiate_input, negotiate_output
 from pilothouse.apiserver.endpoints.options import admission_options, create_options
 from pilothouse.apiserver.endpoints.response import object_response
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
+from pilothouse.apiserver.endpoints.write import admit
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.registry.errors import TooLargeToStore
 from pilothouse.apiserver.registry.interface import Creator, NamedCreator, abilities_of

@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from pilothouse.apiserver.endpoints.decoding import ObjectDecoder
-from pilothouse.apiserver.endpoints.negotiation import Views
-from pilothouse.apiserver.endpoints.patch_types import ALL_PATCHES, APPLY_CBOR_PATCH, APPLY_PATCH
+from pilothouse.apiserver.endpoints.negotiation import ALL_PATCHES, APPLY_CBOR_PATCH, APPLY_PATCH, Views
 from pilothouse.apiserver.endpoints.serializers.interface import View
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, CBOR, Serializers, with_cbor
 from pilothouse.apiserver.registry.interface import Lister, abilities_of

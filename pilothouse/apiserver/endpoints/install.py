@@ -13,21 +13,18 @@ from dataclasses import field
 from typing import Any, TypeAlias
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
-from pilothouse.apiserver.admission.equivalents import Conversion, EquivalentResources, ServedForm
+from pilothouse.apiserver.admission.interface import Conversion, EquivalentResources, ServedForm
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.connect import connect_handler
 from pilothouse.apiserver.endpoints.create import create_handler
 from pilothouse.apiserver.endpoints.delete import delete_collection_handler, delete_handler
-from pilothouse.apiserver.endpoints.deprecation import with_warning
 from pilothouse.apiserver.endpoints.fieldmanager.manager import FieldManager
-from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import StructuredMerge
-from pilothouse.apiserver.endpoints.fieldmanager.versions import VersionForm, copy_of
+from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import StructuredMerge, VersionForm, copy_of
 from pilothouse.apiserver.endpoints.get import get_handler
 from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource
 from pilothouse.apiserver.endpoints.list import list_handler
 from pilothouse.apiserver.endpoints.patch import patch_handler
-from pilothouse.apiserver.endpoints.restful import ANYTHING
-from pilothouse.apiserver.endpoints.routes import Methods, ResourceRoutes, VersionRoutes
+from pilothouse.apiserver.endpoints.routes import ANYTHING, Methods, ResourceRoutes, VersionRoutes, with_warning
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.registry import media_types, stream_media_types
 from pilothouse.apiserver.endpoints.update import update_handler

@@ -17,6 +17,18 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotAcceptable, UnsupportedMediaType
 from pilothouse.machinery.names import GroupVersionKind
 
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+APPLY_CBOR_PATCH = "application/apply-patch+cbor"
+
+APPLY_PATCHES = (APPLY_PATCH, APPLY_CBOR_PATCH)
+ALL_PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+SCHEMALESS_PATCHES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+"""Patch types of kinds without merge rules for lists."""
+
+
 _META_VERSIONS = ("v1", "v1beta1")
 _PARTIAL = ("PartialObjectMetadata", "PartialObjectMetadataList")
 _HUMAN_AGENTS = ("curl", "Wget", "Mozilla/5.0")

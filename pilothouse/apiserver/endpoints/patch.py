@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from pilothouse.apiserver.endpoints.apply import ApplyMechanism
 from pilothouse.apiserver.endpoints.body import check_name, read_body
 from pilothouse.apiserver.endpoints.fieldmanager.manager import manager_or_user_agent
-from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
-from pilothouse.apiserver.endpoints.negotiation import content_type_of, negotiate_output
+from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import copy_of
+from pilothouse.apiserver.endpoints.negotiation import APPLY_PATCHES, content_type_of, negotiate_output
 from pilothouse.apiserver.endpoints.options import patch_options
-from pilothouse.apiserver.endpoints.patch_types import APPLY_PATCHES
 from pilothouse.apiserver.endpoints.response import object_response
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.write import UpdateAdmission

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from pilothouse.apiserver.endpoints.decoding import DecodedObject
-from pilothouse.apiserver.endpoints.patch_types import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from pilothouse.apiserver.endpoints.negotiation import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.machinery.codec.json import JsonError, ParsedJson, dump_spelled, parse_printed, parse_spelled

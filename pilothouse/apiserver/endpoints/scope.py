@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
-from pilothouse.apiserver.admission.equivalents import EquivalentResources
-from pilothouse.apiserver.admission.interface import Attributes, Operation, unheard
+from pilothouse.apiserver.admission.interface import Attributes, EquivalentResources, Operation, no_audit
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.fieldmanager.manager import FieldManager
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.http import Request
-from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.operations import RequestContext
 from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
@@ -67,7 +66,7 @@ class RequestScope:
             options=options,
             dry_run=dry_run,
             warn=request.warnings.append,
-            annotate=request.annotate if request.audit is not None else unheard,
+            annotate=request.annotate if request.audit is not None else no_audit,
             equivalents=self.equivalents,
             weight=request.weight,
             deadline=request.deadline,

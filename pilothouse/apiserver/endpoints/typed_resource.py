@@ -7,7 +7,7 @@ from pilothouse.apiserver.endpoints.options import metadata_fields_only
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy
-from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.apiserver.registry.view import StatusStore
 
 
 def served_with_status(registry: RegistryStore, status: Strategy, decoder: TypedDecoder) -> list[ServedResource]:

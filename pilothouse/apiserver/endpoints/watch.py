@@ -1,27 +1,38 @@
 """WATCH a collection: a stream of events until the client disconnects, the timeout expires or the server stops.
 
-The stream is a response body, or messages on a WebSocket.
+The stream is a response body, or messages on a WebSocket. At most one part of the stream (`list_encoding.PART`) is held
+for a slow client, however many events are ready. An event is encoded once for all watchers that want the same form.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
-from pilothouse.apiserver.endpoints.negotiation import negotiate_output, negotiate_stream
+from pilothouse.apiserver.endpoints import transform
+from pilothouse.apiserver.endpoints.list_encoding import slices
+from pilothouse.apiserver.endpoints.negotiation import Output, negotiate_output, negotiate_stream
 from pilothouse.apiserver.endpoints.options import list_options
 from pilothouse.apiserver.endpoints.scope import RequestScope
-from pilothouse.apiserver.endpoints.serializers.interface import Serializer
-from pilothouse.apiserver.endpoints.watch_stream import event_encoder, watch_frames
+from pilothouse.apiserver.endpoints.serializers.interface import Serializer, View
 from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.registry.interface import Lister, Watcher
 from pilothouse.apiserver.serving.websocket import accepted, is_websocket_request, refusal
 from pilothouse.apiserver.serving.websocket_frames import BINARY, TEXT
+from pilothouse.apiserver.storage.cacher.events import INITIAL_EVENTS_END, WatchEvent
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
+from pilothouse.apiserver.storage.errors import Compacted, Undecodable
+from pilothouse.apiserver.tallies import REGISTRY, CounterTally, HistogramTally, Labels
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import seconds
-from pilothouse.machinery.errors import Expired, MethodNotAllowed
+from pilothouse.machinery.errors import Expired, MethodNotAllowed, NotAcceptable
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json, annotations_of, metadata
+from pilothouse.machinery.server_errors import InternalError
 
 T = TypeVar("T")
 
@@ -74,3 +85,155 @@ def _respond(request: Request, serializer: Serializer, stream: _Stream) -> Respo
         messages = stream(lambda frames: [frame[prefix:] for frame in frames])
         return accepted(request, TEXT if serializer.is_text else BINARY, messages)
     return Response(200, stream(b"".join), [(b"content-type", serializer.stream_media_type.encode())])
+
+
+_LABELS = ("group", "version", "resource")
+
+WATCH_EVENTS = CounterTally(
+    "apiserver_watch_events", "[ALPHA] Number of events sent in watch clients", _LABELS, registry=REGISTRY
+)
+WATCH_EVENT_SIZES = HistogramTally(
+    "apiserver_watch_events_sizes",
+    "[ALPHA] Watch event size distribution in bytes",
+    _LABELS,
+    bounds=[1024 * 2**power for power in range(8)],
+    registry=REGISTRY,
+)
+
+
+async def watch_frames(
+    watcher: CacheWatcher,
+    encoder: EventEncoder,
+    serializer: Serializer,
+    join: Callable[[list[bytes]], T],
+    *,
+    timeout: float,
+    labels: Labels,
+) -> AsyncIterator[T]:
+    """Yield the frames of all events until the watcher closes or the timeout expires.
+
+    `join` combines the frames that are ready at the same time. An unreadable object or a compacted revision ends the
+    watch with an ERROR event.
+    """
+    expiry = asyncio.get_running_loop().call_later(timeout, watcher.close)
+    try:
+        async for event in watcher:
+            for events in slices([event, *watcher.drain()]):
+                frames = await offload_by_size(sum(map(encoder.work, events)), _encode, encoder, events)
+                for frame in frames:
+                    WATCH_EVENTS.inc(labels)
+                    WATCH_EVENT_SIZES.observe(labels, len(frame))
+                yield join(frames)
+            del event, events, frames, frame  # release the memory while waiting for the next event
+    except Undecodable as error:
+        yield join([serializer.event("ERROR", serializer.encode(InternalError.of(str(error)).status))])
+    except Compacted:
+        expired = Expired("The resourceVersion for the provided watch is too old.")
+        yield join([serializer.event("ERROR", serializer.encode(expired.status))])
+    finally:
+        expiry.cancel()
+        watcher.abandon()
+
+
+def _encode(encode: EventEncoder, events: Sequence[WatchEvent]) -> list[bytes]:
+    return [encode(event) for event in events]
+
+
+class EventEncoder(Protocol):
+    def __call__(self, event: WatchEvent) -> bytes:
+        """Return the encoded event."""
+
+    def work(self, event: WatchEvent) -> int:
+        """Return the number of stored bytes that must be encoded for the event; 0 if the encoding is cached."""
+
+
+def event_encoder(request: Request, scope: RequestScope, output: Output) -> EventEncoder:
+    if output.convert is None:
+        return _Whole(scope.served.view, output.serializer)
+    if output.convert.kind == "Table":
+        return _Tables(request, scope, output.convert, output.serializer)
+    return _Metadata(request, scope, output.convert, output.serializer)
+
+
+class _Whole:
+    """Encodes events with whole objects."""
+
+    __slots__ = ("_form", "_lists", "_serializer", "_view")
+
+    def __init__(self, view: View, serializer: Serializer) -> None:
+        self._view = view
+        self._serializer = serializer
+        self._form = (serializer.media_type, view.kind, random.randrange(serializer.variants))
+        self._lists = serializer.lists()
+
+    def work(self, event: WatchEvent) -> int:
+        return 0 if event.has_encoded(self._form) else self._lists.bytes_to_encode((event.object,), self._view)
+
+    def __call__(self, event: WatchEvent) -> bytes:
+        return event.encoded(self._form, self._make)
+
+    def _make(self, event: WatchEvent) -> bytes:
+        piece = self._serializer.piece(event.object, self._view)
+        return self._serializer.event(event.type, self._serializer.wrap(piece, self._view))
+
+
+@dataclass(slots=True)
+class _Metadata:
+    """Encodes events with metadata only.
+
+    If the client requested the view of a list, events have whole objects.
+    """
+
+    request: Request
+    scope: RequestScope
+    target: GroupVersionKind
+    serializer: Serializer
+
+    def work(self, event: WatchEvent) -> int:
+        return 0 if event.has_encoded(self._form) else event.size
+
+    def __call__(self, event: WatchEvent) -> bytes:
+        return event.encoded(self._form, self._make)
+
+    @property
+    def _form(self) -> Hashable:
+        return (self.serializer.media_type, self.scope.served.view.kind, self.target)
+
+    def _make(self, event: WatchEvent) -> bytes:
+        try:
+            obj = transform.single(self.request, self.scope, self.target, event.object)
+        except NotAcceptable:
+            obj = self.scope.served.view.object(event.object)
+        return self.serializer.event(event.type, self.serializer.encode(obj))
+
+
+@dataclass(slots=True)
+class _Tables:
+    """Encodes events and bookmarks as tables. Only the first event has column definitions."""
+
+    request: Request
+    scope: RequestScope
+    target: GroupVersionKind
+    serializer: Serializer
+    headers: bool = True
+
+    def __post_init__(self) -> None:
+        transform.include_object(self.request)
+
+    def work(self, event: WatchEvent) -> int:
+        return event.size
+
+    def __call__(self, event: WatchEvent) -> bytes:
+        obj = self.scope.served.view.object(event.object)
+        revision = {"resourceVersion": metadata(obj)["resourceVersion"]}
+        headers, self.headers = self.headers, self.scope.served.repeats_columns
+        table = transform.table(self.scope, self.target, revision, headers=headers)
+        table["rows"].append(transform.row(self.scope, self.target, obj, self._included(obj)))
+        return self.serializer.event(event.type, self.serializer.encode(table))
+
+    def _included(self, obj: Json) -> str:
+        """Return the includeObject option. The bookmark that ends the initial events needs its metadata even without
+        objects."""
+        include = transform.include_object(self.request)
+        ends_initial_events = INITIAL_EVENTS_END in annotations_of(obj)
+        return "Metadata" if include == "None" and ends_initial_events else include

@@ -1,20 +1,25 @@
-"""The common part of PUT and PATCH: admission of the new object, and authorization of a create by update."""
+"""The common part of writes: validation of managedFields and owner references after mutating admission, and the
+authorization of a create by update.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
+from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authz.interface import Decision, attributes_of, forbidden
-from pilothouse.apiserver.endpoints.fieldmanager.admission import admit
 from pilothouse.apiserver.endpoints.options import admission_options
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.registry.errors import TooLargeToStore
 from pilothouse.apiserver.registry.interface import Updater
+from pilothouse.apiserver.registry.metadata import dedup_owner_references
 from pilothouse.apiserver.registry.operations import Updated, UpdateRequest
 from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.machinery.apply.managed import InvalidManagedFields, decode_entries, set_entries
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata
 
@@ -89,3 +94,29 @@ async def _authorize_create(request: Request, scope: RequestScope) -> None:
     answer = await scope.authorizer.authorize(attributes)
     if answer.decision is not Decision.ALLOW:
         raise forbidden(attributes, answer.reason)
+
+
+_WARNING = (
+    ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating "
+    "admission controller; please fix your requests: {why}"
+)
+
+
+async def admit(chain: AdmissionChain, attributes: Attributes) -> None:
+    """Run mutating admission, and restore managedFields if admission made them invalid."""
+    obj = attributes.obj
+    assert obj is not None, "only writes of objects are admitted here"
+    before = metadata(obj).get("managedFields")
+    await chain.admit(attributes)
+    await attributes.weight.run(_repair_metadata, attributes, obj, before)
+
+
+def _repair_metadata(attributes: Attributes, obj: Json, before: Any) -> None:
+    after = metadata(obj).get("managedFields")
+    if after is not before:
+        try:
+            decode_entries(after)
+        except InvalidManagedFields as error:
+            set_entries(obj, before or [])
+            attributes.warn(_WARNING.format(why=error))
+    dedup_owner_references(obj, attributes.warn, after_admission=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from time import perf_counter
 
-from pilothouse.apiserver.authn.anonymous import ANONYMOUS_USER
 from pilothouse.apiserver.authn.interface import Authenticator
 from pilothouse.apiserver.authn.request_header import STANDARD, RequestHeaders
+from pilothouse.apiserver.authn.user import ANONYMOUS_USER
 from pilothouse.apiserver.filters.metrics import (
     AUTHENTICATED_USER_REQUESTS,
     AUTHENTICATION_ATTEMPTS,

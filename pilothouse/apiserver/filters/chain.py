@@ -9,8 +9,7 @@ from typing import Protocol
 
 from pilothouse.apiserver.authn.interface import Authenticator
 from pilothouse.apiserver.authn.request_header import STANDARD, RequestHeaders
-from pilothouse.apiserver.authn.superuser import INSECURE_SUPERUSER, AlwaysUser
-from pilothouse.apiserver.authn.tokens import loopback_user
+from pilothouse.apiserver.authn.tokens import INSECURE_SUPERUSER, AlwaysUser, loopback_user
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.filters.answer_headers import with_answer_headers
@@ -41,7 +40,7 @@ from pilothouse.apiserver.filters.wait_group import WaitGroup, with_wait_group
 from pilothouse.apiserver.http import Filter, Handler
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.run_options import ServerRunOptions
-from pilothouse.apiserver.tracing.tracer import Tracer
+from pilothouse.apiserver.tracing.trace_context import Tracer
 from pilothouse.machinery.dataclass import dataclass
 
 

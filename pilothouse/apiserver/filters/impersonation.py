@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from urllib.parse import unquote
 
-from pilothouse.apiserver.authn.identity import InvalidIdentity, identity
-from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.authn.user_info import user_info
+from pilothouse.apiserver.authn.interface import InvalidIdentity, identity
+from pilothouse.apiserver.authn.user import User, user_info
 from pilothouse.apiserver.authz.impersonation import Impersonator
 from pilothouse.apiserver.authz.interface import Authorizer, attributes_of
 from pilothouse.apiserver.head_fields import FIELD_OVERHEAD

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import Counter, Gauge
 
-from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.tallies import CounterTally, HistogramTally
+from pilothouse.apiserver.tallies import REGISTRY, CounterTally, HistogramTally
 
 _LABELS = ("verb", "group", "version", "resource", "subresource", "scope", "component")
 _DURATIONS = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60)

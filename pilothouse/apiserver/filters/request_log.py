@@ -8,10 +8,9 @@ from random import getrandbits
 from typing import Final
 
 from pilothouse.apiserver.filters.internal_error import asked_url
-from pilothouse.apiserver.http import Request
+from pilothouse.apiserver.http import Request, source_ips
 from pilothouse.apiserver.logs import log_pairs, v
 from pilothouse.apiserver.request_info import RequestInfo
-from pilothouse.apiserver.source_ips import source_ips
 from pilothouse.machinery.durations import format_duration
 
 SLOW: Final = 0.5

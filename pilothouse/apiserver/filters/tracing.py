@@ -12,8 +12,15 @@ from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
 from pilothouse.apiserver.tracing.http_spans import answered, asked, span_name, status_of
 from pilothouse.apiserver.tracing.spans import CURRENT, SERVER, Span, within
-from pilothouse.apiserver.tracing.trace_context import PARENT, PassedOn, RemoteParent, companions, remote_parent
-from pilothouse.apiserver.tracing.tracer import Beginning, Tracer
+from pilothouse.apiserver.tracing.trace_context import (
+    PARENT,
+    Beginning,
+    PassedOn,
+    RemoteParent,
+    Tracer,
+    companions,
+    remote_parent,
+)
 from pilothouse.apiserver.tracing.verb_spans import awaited
 from pilothouse.machinery.status_error import StatusError
 

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.flowcontrol.levels import PriorityLevel
 from pilothouse.apiserver.flowcontrol.queue_set import Ticket
-from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import REGISTRY
 
 _PREFIX = "apiserver_flowcontrol_"
 _LEVEL = "priority_level"

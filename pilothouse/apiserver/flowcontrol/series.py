@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.tallies import CounterTally, HistogramTally
+from pilothouse.apiserver.tallies import REGISTRY, CounterTally, HistogramTally
 
 _PREFIX = "apiserver_flowcontrol_"
 _FLOW = ("priority_level", "flow_schema")

@@ -11,8 +11,11 @@ from enum import Enum
 from typing import Final, Protocol
 
 from pilothouse.apiserver.http import Headers
-from pilothouse.apiserver.http1.framing import HEAD_END, BadMessage, Framing, MessageTooLarge
-from pilothouse.apiserver.http1.heads import (
+from pilothouse.apiserver.http1.framing import (
+    HEAD_END,
+    BadMessage,
+    Framing,
+    MessageTooLarge,
     body_length,
     is_persistent,
     parse_field,

@@ -13,8 +13,15 @@ from typing import Final, cast
 import zttp
 
 from pilothouse.apiserver.http import Headers
-from pilothouse.apiserver.http1.framing import HEAD_END, BadMessage, Framing, MessageTooLarge, check_codings
-from pilothouse.apiserver.http1.heads import ParsedRequest, parse_request
+from pilothouse.apiserver.http1.framing import (
+    HEAD_END,
+    BadMessage,
+    Framing,
+    MessageTooLarge,
+    ParsedRequest,
+    check_codings,
+    parse_request,
+)
 from pilothouse.apiserver.http1.parser import (
     END,
     RequestEvent,

@@ -11,8 +11,7 @@ import orjson
 
 from pilothouse.apiserver.endpoints.negotiation import parse_accept
 from pilothouse.apiserver.http import Handler, Headers, Request, Response
-from pilothouse.apiserver.openapi.document import Document, Lazy
-from pilothouse.apiserver.openapi.service import v3_url
+from pilothouse.apiserver.openapi.service import Document, Lazy, v3_url
 from pilothouse.apiserver.serve_content import Content, accepts_gzip, serve_content
 from pilothouse.apiserver.server.mux import PathRecorderMux
 
@@ -157,6 +156,6 @@ class ProtobufForms:
 
 
 def _encoded(document: Document) -> Document:
-    from pilothouse.apiserver.openapi.gnostic.document import encode_v3_document
+    from pilothouse.apiserver.openapi.gnostic import encode_v3_document
 
     return Document.of(encode_v3_document(orjson.loads(document.plain())), etag=document.etag)

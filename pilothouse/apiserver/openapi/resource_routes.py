@@ -11,8 +11,7 @@ from dataclasses import replace
 from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource
 from pilothouse.apiserver.endpoints.install import verbs_of
 from pilothouse.apiserver.openapi import verbs
-from pilothouse.apiserver.openapi.parameters import PATH, parameters_of
-from pilothouse.apiserver.openapi.route import STRING, Route
+from pilothouse.apiserver.openapi.route import PATH, STRING, Route, parameters_of
 from pilothouse.apiserver.openapi.verbs import ResourcePath, ResourcePaths
 from pilothouse.apiserver.registry.interface import Connecter, GetterWithOptions
 

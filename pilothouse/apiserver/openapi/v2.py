@@ -7,10 +7,18 @@ from collections.abc import Iterable
 
 import orjson
 
-from pilothouse.apiserver.openapi.definitions import PACKAGED, V2_REFERENCE, Definition, reachable
-from pilothouse.apiserver.openapi.key_order import by_name
-from pilothouse.apiserver.openapi.operation import SECURITY, DescribedResponse, answers, extensions, operation_id, tags
-from pilothouse.apiserver.openapi.paths import PathRoutes, by_path, definitions_named
+from pilothouse.apiserver.openapi.definitions import PACKAGED, V2_REFERENCE, Definition, by_name, reachable
+from pilothouse.apiserver.openapi.operation import (
+    SECURITY,
+    DescribedResponse,
+    PathRoutes,
+    answers,
+    by_path,
+    definitions_named,
+    extensions,
+    operation_id,
+    tags,
+)
 from pilothouse.apiserver.openapi.route import STRING, Body, Info, Parameter, Route, RouteContainer
 from pilothouse.machinery.objects import Json
 

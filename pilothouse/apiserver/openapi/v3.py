@@ -6,10 +6,18 @@ from collections.abc import Iterable
 
 import orjson
 
-from pilothouse.apiserver.openapi.definitions import META, PACKAGED, V3_REFERENCE, Definition, reachable
-from pilothouse.apiserver.openapi.key_order import html_safe
-from pilothouse.apiserver.openapi.operation import SECURITY, DescribedResponse, answers, extensions, operation_id, tags
-from pilothouse.apiserver.openapi.paths import PathRoutes, by_path, definitions_named
+from pilothouse.apiserver.openapi.definitions import META, PACKAGED, V3_REFERENCE, Definition, html_safe, reachable
+from pilothouse.apiserver.openapi.operation import (
+    SECURITY,
+    DescribedResponse,
+    PathRoutes,
+    answers,
+    by_path,
+    definitions_named,
+    extensions,
+    operation_id,
+    tags,
+)
 from pilothouse.apiserver.openapi.route import STRING, Body, Parameter, Route, RouteContainer
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json

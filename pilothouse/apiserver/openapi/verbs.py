@@ -8,19 +8,23 @@ from dataclasses import replace
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.endpoints.serializers.registry import media_types, stream_media_types
 from pilothouse.apiserver.openapi.definitions import META, definition_of
-from pilothouse.apiserver.openapi.parameters import (
+from pilothouse.apiserver.openapi.route import (
     CREATE_OPTIONS,
     DELETE_OPTIONS,
     LIST_OPTIONS,
     NAMESPACE,
     PATCH_OPTIONS,
     PRETTY,
+    STRING,
     UPDATE_OPTIONS,
+    Body,
+    Parameter,
+    Responses,
+    Route,
     name_parameter,
     parameters_of,
     without,
 )
-from pilothouse.apiserver.openapi.route import STRING, Body, Parameter, Responses, Route
 from pilothouse.apiserver.registry.interface import GetterWithOptions, Watcher
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion

@@ -7,8 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from pilothouse.apiserver.profiling.profile import Frame, Profile, Stack
-from pilothouse.apiserver.profiling.stacks import thread_stacks
+from pilothouse.apiserver.profiling.profile import Frame, Profile, Stack, thread_stacks
 
 _PERIOD = 0.01
 _MAX_STACKS = 20_000

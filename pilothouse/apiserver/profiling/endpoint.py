@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import html
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 
 from pilothouse.apiserver.http import NO_SNIFFING, Handler, Headers, Request, Response
 from pilothouse.apiserver.profiling.cpu import cpu_profile
-from pilothouse.apiserver.profiling.index import index_page
 from pilothouse.apiserver.profiling.install import ROOT
 from pilothouse.apiserver.profiling.profile import Profile
 from pilothouse.apiserver.profiling.snapshots import SNAPSHOTS, Take, full_dump
@@ -133,3 +133,72 @@ async def _download(profile: Profile, name: str) -> Response:
     headers: Headers = [(b"content-type", b"application/octet-stream"), NO_SNIFFING]
     headers.append((b"content-disposition", f'attachment; filename="{name}"'.encode()))
     return Response(200, await asyncio.to_thread(profile.encode), headers)
+
+
+_STACKS = "Use debug=2 as a query parameter to export in the same format as an unrecovered panic."
+_FILE = (
+    "You can specify the duration in the seconds GET parameter. "
+    "After you get the {0} file, use the go tool {1} command to investigate the {0}."
+)
+_MEANINGS = {
+    "allocs": "A sampling of all past memory allocations",
+    "block": "Stack traces that led to blocking on synchronization primitives",
+    "cmdline": "The command line invocation of the current program",
+    "goroutine": f"Stack traces of all current goroutines. {_STACKS}",
+    "goroutineleak": f"Stack traces of all leaked goroutines. {_STACKS}",
+    "heap": "A sampling of memory allocations of live objects. "
+    "You can specify the gc GET parameter to run GC before taking the heap sample.",
+    "mutex": "Stack traces of holders of contended mutexes",
+    "profile": f"CPU profile. {_FILE.format('profile', 'pprof')}",
+    "symbol": "Maps given program counters to function names. "
+    "Counters can be specified in a GET raw query or POST body, multiple counters are separated by '+'.",
+    "threadcreate": "Stack traces that led to the creation of new OS threads",
+    "trace": f"A trace of execution of the current program. {_FILE.format('trace', 'trace')}",
+}
+_HEAD = """<html>
+<head>
+<title>/debug/pprof/</title>
+<style>
+.profile-name{
+	display:inline-block;
+	width:6rem;
+}
+</style>
+</head>
+<body>
+/debug/pprof/
+<br>
+<p>Set debug=1 as a query parameter to export in legacy text format</p>
+<br>
+Types of profiles available:
+<table>
+<thead><td>Count</td><td>Profile</td></thead>
+"""
+_BETWEEN = """</table>
+<a href="goroutine?debug=2">full goroutine stack dump</a>
+<br>
+<p>
+Profile Descriptions:
+<ul>
+"""
+
+
+async def index_page() -> bytes:
+    counts = {name: await _count(name) for name in _MEANINGS}
+    rows = [f"<tr><td>{counts[name]}</td><td><a href='{name}?debug=1'>{name}</a></td></tr>\n" for name in _MEANINGS]
+    meanings = [
+        f"<li><div class=profile-name>{name}: </div> {html.escape(meaning)}</li>\n"
+        for name, meaning in _MEANINGS.items()
+    ]
+    page = [_HEAD, *rows, _BETWEEN, *meanings, "</ul>\n</p>\n</body>\n</html>"]
+    return "".join(page).replace("&#x27;", "&#39;").encode()
+
+
+async def _count(name: str) -> int:
+    """How often the stacks of a profile occur; of memory, how many places there are."""
+    if name not in SNAPSHOTS:
+        return 0
+    profile = await SNAPSHOTS[name]()
+    if name in ("allocs", "heap"):
+        return len(profile.samples)
+    return sum(values[0] for values in profile.samples.values())

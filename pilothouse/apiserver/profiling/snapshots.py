@@ -14,8 +14,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
-from pilothouse.apiserver.profiling.profile import Frame, Kind, Profile, Stack, Values
-from pilothouse.apiserver.profiling.stacks import task_stacks, thread_stacks
+from pilothouse.apiserver.profiling.profile import Frame, Kind, Profile, Stack, Values, task_stacks, thread_stacks
 
 Take: TypeAlias = Callable[[], Awaitable[Profile]]
 

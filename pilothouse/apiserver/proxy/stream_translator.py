@@ -10,8 +10,8 @@ import orjson
 
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.outbound.targets import Target
-from pilothouse.apiserver.proxy.metrics import TRANSLATED
 from pilothouse.apiserver.proxy.remote_command import RemoteCommand, SessionStreams, error_status
+from pilothouse.apiserver.proxy.upgrades import TRANSLATED
 from pilothouse.apiserver.serving.upgrade import raw_connection, until_one_ends
 from pilothouse.apiserver.serving.websocket import handshake_refusal, is_websocket_request, subprotocols, switched
 from pilothouse.apiserver.serving.websocket_channels import ERROR, RESIZE, STDERR, STDIN, STDOUT, V5, Channels

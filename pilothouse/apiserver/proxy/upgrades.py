@@ -11,6 +11,7 @@ from pilothouse.apiserver.outbound.failures import DialFailed
 from pilothouse.apiserver.outbound.reaching import reach
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.serving.upgrade import raw_connection, until_one_ends
+from pilothouse.apiserver.tallies import REGISTRY, CounterTally
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.status_error import StatusError
 
@@ -149,3 +150,52 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
         while data := await source.read(_CHUNK):
             sink.write(data)
             await sink.drain()
+
+
+HOP_BY_HOP = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+CORS = frozenset(b"access-control-allow-" + name for name in (b"credentials", b"headers", b"methods", b"origin"))
+"""CORS headers of the backend, dropped: this server alone decides about cross-origin access."""
+
+
+def forwarded_for(request: Request) -> Headers:
+    """Return X-Forwarded-For with the peer's address appended; empty without a known peer."""
+    if request.client is None:
+        return []
+    earlier = [value for name, value in request.headers if name == b"x-forwarded-for"]
+    return [(b"x-forwarded-for", b", ".join([*earlier, request.client[0].encode()]))]
+
+
+TRANSLATED = CounterTally(
+    "apiserver_stream_translator_requests",
+    "[ALPHA] Total number of requests that were handled by the StreamTranslatorProxy, which processes streaming "
+    "RemoteCommand/V5",
+    ("code",),
+    registry=REGISTRY,
+)
+TUNNELED = CounterTally(
+    "apiserver_stream_tunnel_requests",
+    "[ALPHA] Total number of requests that were handled by the StreamTunnelProxy, which processes streaming "
+    "PortForward/V2",
+    ("code",),
+    registry=REGISTRY,
+)
+WEBSOCKETS = CounterTally(
+    "apiserver_websocket_streaming_requests",
+    "[ALPHA] Total number of WebSocket streaming requests (exec/attach/portforward) routed by the API server, labeled "
+    "by subresource and proxy_type. proxy_type is proxied_to_kubelet when the kubelet handles the request directly; "
+    "otherwise translated_at_apiserver.",
+    ("subresource", "proxy_type"),
+    registry=REGISTRY,
+)

@@ -6,11 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 
-from pilothouse.apiserver.registry.carry_over import carry_over
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.hooks import Objections
-from pilothouse.apiserver.registry.metadata import ensure_namespace
-from pilothouse.apiserver.registry.strategy import Strategy
+from pilothouse.apiserver.registry.metadata import carry_over, ensure_namespace
+from pilothouse.apiserver.registry.operations import RequestContext
+from pilothouse.apiserver.registry.strategy import Objections, Strategy
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import Errors, FieldError, Path, located, root
 from pilothouse.machinery.names import GroupKind

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.registry.before import before_create
-from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import map_storage_errors
-from pilothouse.apiserver.registry.hooks import Objections
 from pilothouse.apiserver.registry.metadata import fill_system_fields
-from pilothouse.apiserver.registry.operations import Result, Validate
+from pilothouse.apiserver.registry.operations import RequestContext, Result, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.resource_version import object_resource_version
+from pilothouse.apiserver.registry.strategy import Objections
 from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.status_error import StatusError

@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.finalizers_and_grace import (
     begin_graceful_deletion,
     deletion_finalizers,
     mark_as_deleting,
 )
-from pilothouse.apiserver.registry.operations import Deleted, Result, Validate
+from pilothouse.apiserver.registry.operations import Deleted, RequestContext, Result, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions
 from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.object import StoredObject

@@ -8,8 +8,15 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.operations import Deleted, ListResult, Result, Updated, UpdateRequest, Validate
+from pilothouse.apiserver.registry.operations import (
+    Deleted,
+    ListResult,
+    RequestContext,
+    Result,
+    Updated,
+    UpdateRequest,
+    Validate,
+)
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.machinery.names import GroupVersionKind

@@ -11,8 +11,7 @@ from typing import Protocol
 
 from pilothouse.apiserver.authn.tokens import loopback_user
 from pilothouse.apiserver.offload import offload_by_size
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.operations import unchecked, unchecked_update
+from pilothouse.apiserver.registry.operations import RequestContext, unchecked, unchecked_update
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.object import StoredObject

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.operations import Result, Updated, UpdateRequest, object_of
+from pilothouse.apiserver.registry.operations import RequestContext, Result, Updated, UpdateRequest, object_of
 from pilothouse.apiserver.registry.options import GetOptions, Preconditions, failed_precondition
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column

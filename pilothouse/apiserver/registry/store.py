@@ -14,14 +14,20 @@ from copy import copy
 from dataclasses import replace
 
 from pilothouse.apiserver.registry import creating, deleting, listing, updating
-from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import map_storage_errors
-from pilothouse.apiserver.registry.hooks import NO_HOOKS, Hooks
-from pilothouse.apiserver.registry.operations import Deleted, ListResult, Result, Updated, UpdateRequest, Validate
+from pilothouse.apiserver.registry.operations import (
+    Deleted,
+    ListResult,
+    RequestContext,
+    Result,
+    Updated,
+    UpdateRequest,
+    Validate,
+)
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.resource_version import parse_resource_version
 from pilothouse.apiserver.registry.stored_resource import StoredResource
-from pilothouse.apiserver.registry.strategy import Strategy
+from pilothouse.apiserver.registry.strategy import NO_HOOKS, Hooks, Strategy
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.errors import NotFound

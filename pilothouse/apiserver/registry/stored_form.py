@@ -1,4 +1,8 @@
-"""The stored form of objects by type: fields that are dropped when stored, and fields that are stored but not shown.
+"""The stored form of objects: keys in the store, fields that are dropped when stored, and fields that are stored but
+not shown.
+
+Keys are upstream's, so that kube-apiserver can read our stores:
+/registry/configmaps/default/web        /registry/namespaces/default
 
 Types are built on first use, which is too late for a read and too early for a server start. The few kinds with stored
 fields that are not shown are therefore a table.
@@ -12,9 +16,43 @@ from dataclasses import replace
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.storage.object import ObjectCodec
 from pilothouse.machinery.codec.json import printed_numbers
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.names import GroupKind, GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema import types
+from pilothouse.machinery.validation.names import is_valid_path_segment_name
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    prefix: str
+    """Ends with a slash."""
+    namespaced: bool
+
+    def object(self, namespace: str, name: str) -> str:
+        """Return the key of an object. Raises BadRequest for names that would escape their prefix."""
+        if self.namespaced and not namespace:
+            raise BadRequest("Namespace parameter required.")
+        if not name:
+            raise BadRequest("Name parameter required.")
+        problems = is_valid_path_segment_name(name)
+        if problems:
+            raise BadRequest(f"Name parameter invalid: {_quote(name)}: {';'.join(problems)}")
+        return f"{self.prefix}{namespace}/{name}" if self.namespaced else self.prefix + name
+
+    def names(self, key: str) -> tuple[str, str]:
+        """Return the namespace ("" if cluster-scoped) and the name in a key."""
+        namespace, _, name = key.removeprefix(self.prefix).rpartition("/")
+        return namespace, name
+
+    def collection(self, namespace: str) -> str:
+        return f"{self.prefix}{namespace}/" if self.namespaced and namespace else self.prefix
+
+
+def _quote(name: str) -> str:
+    return f'"{name}"'
+
 
 KEEPS_RAW_TEXT = frozenset(
     {

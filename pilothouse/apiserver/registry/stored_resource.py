@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 
-from pilothouse.apiserver.registry.keys import Keys
 from pilothouse.apiserver.registry.operations import Result
 from pilothouse.apiserver.registry.resource import Resource
-from pilothouse.apiserver.registry.stored_form import codec_of
+from pilothouse.apiserver.registry.stored_form import Keys, codec_of
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.cachers import cachers_of
@@ -28,7 +27,7 @@ from pilothouse.apiserver.storage.metrics import RequestMetrics
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.apiserver.storage.protobuf import ProtobufStore
 from pilothouse.apiserver.storage.views import store_of
-from pilothouse.apiserver.tracing.spans import Attributes, audited, event, spanned
+from pilothouse.apiserver.tracing.spans import SpanAttributes, audited, event, spanned
 from pilothouse.machinery.codec.json import printed_numbers
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
@@ -122,7 +121,7 @@ class ObjectStore:
         event("Encode succeeded", {"len": len(data)})
         return data
 
-    def _of_create(self, key: str, obj: Json) -> Attributes:
+    def _of_create(self, key: str, obj: Json) -> SpanAttributes:
         of = {"key": key, "type": str(obj.get("kind", "")), "group": self._resource.group}
         return audited({**of, "resource": self._resource.resource})
 

@@ -2,16 +2,20 @@
 
 Order of a create:  defaults → admission → prepare_for_create → validate → warnings → canonicalize → stored
 Order of an update: defaults → admission → prepare_for_update → validate_update → warnings → canonicalize → stored
+
+Hooks run around writes that concern more than one object: allocation from a pool, and release.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from enum import Enum
 from typing import ClassVar, TypeAlias
 
 from pilothouse.apiserver.authn.user import User
-from pilothouse.machinery.field import Errors, Path, located, root
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.field import Errors, FieldError, Path, located, root
 from pilothouse.machinery.names_generator import generate_name
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import name_is_dns_subdomain
@@ -115,3 +119,27 @@ class Strategy:
 
     def validate_metadata_update(self, obj: Json, old: Json) -> Errors:
         return validate_object_meta_update(obj["metadata"], old["metadata"], path=root("metadata"))
+
+
+Objections: TypeAlias = Sequence[FieldError] | None
+
+
+class Hooks:
+    """The hooks of one resource. The default hooks are no-ops.
+
+    A create or update runs inside its hook. The hook receives the object before the strategy. If the write fails, the
+    error propagates through the hook, which then undoes its changes. A hook may yield validation errors: the object is
+    rejected for these first, then for the errors of the strategy.
+    """
+
+    def around_create(self, obj: Json, *, dry_run: bool) -> AbstractAsyncContextManager[Objections]:
+        return nullcontext()
+
+    def around_update(self, obj: Json, old: Json, *, dry_run: bool) -> AbstractAsyncContextManager[Objections]:
+        return nullcontext()
+
+    async def after_delete(self, deleted: StoredObject, *, dry_run: bool) -> None:
+        """Called with the last state of a removed object; in a dry run, with the object that would be removed."""
+
+
+NO_HOOKS = Hooks()

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from pilothouse.apiserver.registry import creating
 from pilothouse.apiserver.registry.before import before_update
-from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import MODIFIED, map_storage_errors
 from pilothouse.apiserver.registry.finalizers_and_grace import should_delete_during_update
 from pilothouse.apiserver.registry.metadata import fill_system_fields
-from pilothouse.apiserver.registry.operations import Result, Updated, UpdateRequest
+from pilothouse.apiserver.registry.operations import RequestContext, Result, Updated, UpdateRequest
 from pilothouse.apiserver.registry.options import Preconditions, failed_precondition, invalid_object
 from pilothouse.apiserver.registry.resource_version import object_resource_version
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.object import StoredObject
-from pilothouse.apiserver.tracing.spans import Attributes, audited, event, spanned
+from pilothouse.apiserver.tracing.spans import SpanAttributes, audited, event, spanned
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict, Invalid, NotFound
 from pilothouse.machinery.field import invalid, root
@@ -63,7 +62,7 @@ class Update:
                 except (RevisionConflict, KeyExists, KeyNotFound):
                     continue
 
-    def _of_span(self) -> Attributes:
+    def _of_span(self) -> SpanAttributes:
         key, resource = self.registry.keys.object(self.ctx.namespace, self.name), self.registry.resource
         of = {"key": key, "type": resource.kind.kind, "group": resource.group_resource.group}
         return audited({**of, "resource": resource.group_resource.resource})

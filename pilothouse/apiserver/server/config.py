@@ -7,8 +7,7 @@ from dataclasses import field
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.authn.bearer import UnionTokenAuthenticator
-from pilothouse.apiserver.authn.interface import Authenticator, TokenAuthenticator
-from pilothouse.apiserver.authn.union import UnionAuthenticator
+from pilothouse.apiserver.authn.interface import Authenticator, TokenAuthenticator, UnionAuthenticator
 from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.install import Installer

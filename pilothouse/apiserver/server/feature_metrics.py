@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import Gauge
 
-from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import REGISTRY
 
 ENABLED = Gauge(
     "kubernetes_feature_enabled",

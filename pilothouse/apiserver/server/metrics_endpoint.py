@@ -15,12 +15,12 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.serve_content import accepts_gzip
 from pilothouse.apiserver.server.health import SLI_REGISTRY
 from pilothouse.apiserver.server.metrics_of_many import Families, Peers, Sum, families_of
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.apiserver.server.version import version_info
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.machinery.errors import MethodNotAllowed
 from pilothouse.machinery.server_errors import METHOD_NOT_ALLOWED
 

@@ -10,7 +10,7 @@ import sys
 from functools import cache
 
 from pilothouse import __version__
-from pilothouse.apiserver.endpoints.restful import get_route
+from pilothouse.apiserver.endpoints.routes import get_route
 from pilothouse.apiserver.http import Request, Response, raw_json
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.machinery.platform import machine

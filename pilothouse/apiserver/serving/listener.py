@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from prometheus_client import Counter
 
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.serving.http1 import Http1Connection
 from pilothouse.apiserver.serving.keep_alive import keep_alive
 from pilothouse.apiserver.serving.state import ServingState
+from pilothouse.apiserver.tallies import REGISTRY
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.serving.http2_connection import Http2Connection

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from struct import Struct
 from typing import Final, TypeAlias
 
-from pilothouse.apiserver.spdy.dictionary import DICTIONARY
-
 StreamHeaders: TypeAlias = Mapping[str, tuple[str, ...]]
 """Lower-case name → values."""
 
@@ -83,3 +81,30 @@ def _text(plain: bytes, place: int) -> tuple[str, int]:
     if end > len(plain):
         raise BadHeaderBlock("it ends too early")
     return plain[begin:end].decode("utf-8", "replace"), end
+
+
+_WORDS: Final = (
+    "options|head|post|put|delete|trace|accept|accept-charset|accept-encoding|accept-language|"
+    "accept-ranges|age|allow|authorization|cache-control|connection|content-base|content-encoding|"
+    "content-language|content-length|content-location|content-md5|content-range|content-type|date|etag|"
+    "expect|expires|from|host|if-match|if-modified-since|if-none-match|if-range|if-unmodified-since|"
+    "last-modified|location|max-forwards|pragma|proxy-authenticate|proxy-authorization|range|referer|"
+    "retry-after|server|te|trailer|transfer-encoding|upgrade|user-agent|vary|via|warning|www-authenticate|"
+    "method|get|status|200 OK|version|HTTP/1.1|url|public|set-cookie|keep-alive|origin"
+)
+"""Each word is preceded by its length in the dictionary."""
+_STATUSES: Final = (
+    "100101201202205206300302303304305306307402405406407408409410411412413414415416417502504505"
+    "203 Non-Authoritative Information204 No Content301 Moved Permanently400 Bad Request401 Unauthorized"
+    "403 Forbidden404 Not Found500 Internal Server Error501 Not Implemented503 Service Unavailable"
+)
+_VALUES: Final = (
+    "Jan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec 00:00:00 Mon, Tue, Wed, Thu, Fri, Sat, Sun, GMT"
+    "chunked,text/html,image/png,image/jpg,image/gif,application/xml,application/xhtml+xml,text/plain,"
+    "text/javascript,publicprivatemax-age=gzip,deflate,sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0."
+)
+
+DICTIONARY: Final = (
+    b"".join(len(word).to_bytes(4, "big") + word.encode() for word in _WORDS.split("|"))
+    + (_STATUSES + _VALUES).encode()
+)

@@ -11,9 +11,8 @@ from contextlib import contextmanager, suppress
 
 from prometheus_client import Gauge
 
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.errors import Unavailable
-from pilothouse.apiserver.tallies import CounterTally, HistogramTally
+from pilothouse.apiserver.tallies import REGISTRY, CounterTally, HistogramTally
 from pilothouse.machinery.names import GroupResource
 
 _REQUEST = ("operation", "group", "resource")

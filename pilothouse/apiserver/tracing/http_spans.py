@@ -10,10 +10,9 @@ from urllib.parse import urlsplit
 
 from pilothouse.apiserver.filters.internal_error import asked_url
 from pilothouse.apiserver.filters.request_log import protocol_version
-from pilothouse.apiserver.http import Headers, Request, Response
-from pilothouse.apiserver.source_ips import source_ips
+from pilothouse.apiserver.http import Headers, Request, Response, source_ips
 from pilothouse.apiserver.streams import UntilEnd
-from pilothouse.apiserver.tracing.spans import CLIENT, CURRENT, Attributes, Span, Value
+from pilothouse.apiserver.tracing.spans import CLIENT, CURRENT, Span, SpanAttributes, Value
 
 _FAILED: Final = 500
 
@@ -30,7 +29,7 @@ def span_name(request: Request) -> str:
     return f"{request.method} /{'/'.join(filter(None, path))}"
 
 
-def asked(request: Request) -> Attributes:
+def asked(request: Request) -> SpanAttributes:
     """Return the attributes of an incoming request."""
     found: dict[str, Value] = {
         **_place(request.header(b"host")),
@@ -50,7 +49,7 @@ def asked(request: Request) -> Attributes:
     return {name: value for name, value in found.items() if value != ""}
 
 
-def _place(authority: str) -> Attributes:
+def _place(authority: str) -> SpanAttributes:
     try:
         parts = urlsplit(f"//{authority}")
         port = {"server.port": parts.port} if parts.port else {}

@@ -32,9 +32,8 @@ from opentelemetry.trace import Tracer as SdkTracer
 
 import pilothouse
 from pilothouse.apiserver.http import Headers
-from pilothouse.apiserver.tracing.spans import INTERNAL, Attributes, Span
-from pilothouse.apiserver.tracing.trace_context import PARENT, RemoteParent, written
-from pilothouse.apiserver.tracing.tracer import Beginning
+from pilothouse.apiserver.tracing.spans import INTERNAL, Span, SpanAttributes
+from pilothouse.apiserver.tracing.trace_context import PARENT, Beginning, RemoteParent, written
 
 _SERVICE = "apiserver"
 _SCOPE = "pilothouse"
@@ -73,15 +72,15 @@ class RecordedSpan:
         self.audit_id = audit_id
         self.ended = False
 
-    def child(self, name: str, attributes: Attributes | None = None, *, kind: str = INTERNAL) -> Span:
+    def child(self, name: str, attributes: SpanAttributes | None = None, *, kind: str = INTERNAL) -> Span:
         context = set_span_in_context(self._span, _NOBODY)
         span = self._tracer.start_span(name, context, SpanKind[kind], attributes)
         return RecordedSpan(self._tracer, span, self.audit_id, self._companions)
 
-    def event(self, name: str, attributes: Attributes) -> None:
+    def event(self, name: str, attributes: SpanAttributes) -> None:
         self._span.add_event(name, attributes)
 
-    def set(self, attributes: Attributes) -> None:
+    def set(self, attributes: SpanAttributes) -> None:
         self._span.set_attributes(attributes)
 
     def fail(self, why: str) -> None:

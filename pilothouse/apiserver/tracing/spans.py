@@ -19,7 +19,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Value: TypeAlias = str | int | bool
-Attributes: TypeAlias = Mapping[str, Value]
+SpanAttributes: TypeAlias = Mapping[str, Value]
 
 INTERNAL: Final = "INTERNAL"
 SERVER: Final = "SERVER"
@@ -33,11 +33,11 @@ class Span(Protocol):
     """Audit id of the request."""
     ended: bool
 
-    def child(self, name: str, attributes: Attributes | None = None, *, kind: str = INTERNAL) -> Span: ...
+    def child(self, name: str, attributes: SpanAttributes | None = None, *, kind: str = INTERNAL) -> Span: ...
 
-    def event(self, name: str, attributes: Attributes) -> None: ...
+    def event(self, name: str, attributes: SpanAttributes) -> None: ...
 
-    def set(self, attributes: Attributes) -> None: ...
+    def set(self, attributes: SpanAttributes) -> None: ...
 
     def fail(self, why: str) -> None:
         """Mark the span as failed."""
@@ -52,7 +52,7 @@ CURRENT: Final[ContextVar[Span | None]] = ContextVar("span", default=None)
 """None without tracing. Background tasks of a request still see its span, with `ended` set."""
 
 
-def event(name: str, attributes: Attributes | None = None) -> None:
+def event(name: str, attributes: SpanAttributes | None = None) -> None:
     """Record an event in the current span."""
     span = CURRENT.get()
     if span is not None:
@@ -60,7 +60,7 @@ def event(name: str, attributes: Attributes | None = None) -> None:
 
 
 def spanned(
-    name: str, attributes: Callable[..., Attributes]
+    name: str, attributes: Callable[..., SpanAttributes]
 ) -> Callable[[Callable[P, Coroutine[Any, Any, T]]], Callable[P, Coroutine[Any, Any, T]]]:
     """Wrap each call in a span. `attributes` receives the call's arguments, and is evaluated only for traced calls."""
 
@@ -87,7 +87,7 @@ async def within(span: Span, work: Coroutine[Any, Any, T]) -> T:
         span.end()
 
 
-def audited(attributes: Attributes) -> Attributes:
+def audited(attributes: SpanAttributes) -> SpanAttributes:
     """Return the attributes with the audit id of the current request."""
     span = CURRENT.get()
     return {"audit-id": span.audit_id if span else "", **attributes}

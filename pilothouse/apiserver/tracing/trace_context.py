@@ -1,12 +1,12 @@
-"""W3C Trace Context: parsing and propagation of the trace headers."""
+"""W3C Trace Context: parsing and propagation of the trace headers, and the contract of tracers, which start traces."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, Protocol
 
 from pilothouse.apiserver.http import Headers, Request
-from pilothouse.apiserver.tracing.spans import INTERNAL, Attributes, Span
+from pilothouse.apiserver.tracing.spans import INTERNAL, Span, SpanAttributes
 from pilothouse.machinery.dataclass import dataclass
 
 PARENT: Final = b"traceparent"
@@ -57,12 +57,12 @@ class PassedOn:
         self.audit_id = request.audit_id
         self.ended = False
 
-    def child(self, name: str, attributes: Attributes | None = None, *, kind: str = INTERNAL) -> Span:
+    def child(self, name: str, attributes: SpanAttributes | None = None, *, kind: str = INTERNAL) -> Span:
         return self
 
-    def event(self, name: str, attributes: Attributes) -> None: ...
+    def event(self, name: str, attributes: SpanAttributes) -> None: ...
 
-    def set(self, attributes: Attributes) -> None: ...
+    def set(self, attributes: SpanAttributes) -> None: ...
 
     def fail(self, why: str) -> None: ...
 
@@ -71,3 +71,25 @@ class PassedOn:
 
     def carried(self) -> Headers:
         return self._headers
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The start of a trace in this server, or its continuation."""
+
+    name: str
+    kind: str = INTERNAL
+    parent: RemoteParent | None = None
+    """The parent span."""
+    link: RemoteParent | None = None
+    """A linked span whose trace is not continued, because the client is not trusted."""
+    audit_id: str = ""
+    companions: Headers | tuple[()] = ()
+    """Further headers to propagate."""
+
+
+class Tracer(Protocol):
+    def samples(self) -> bool:
+        """Return the sampling decision for a new trace."""
+
+    def begin(self, beginning: Beginning) -> Span: ...

@@ -18,9 +18,15 @@ from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED
 from pilothouse.apiserver.rest_client_metrics import REST_CLIENT_METRICS, UNANSWERED
 from pilothouse.apiserver.tracing.http_spans import outgoing
-from pilothouse.apiserver.webhook.credentials import FindCredentials, WebhookCredentials, anonymous
-from pilothouse.apiserver.webhook.endpoint import WebhookEndpoint, endpoint_of
-from pilothouse.apiserver.webhook.failures import WebhookCallFailed, refused
+from pilothouse.apiserver.webhook.endpoint import (
+    FindCredentials,
+    WebhookCallFailed,
+    WebhookCredentials,
+    WebhookEndpoint,
+    anonymous,
+    endpoint_of,
+    refused,
+)
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
 from pilothouse.machinery.codec.body_errors import BodyError
 from pilothouse.machinery.codec.json import JsonError, parse_printed

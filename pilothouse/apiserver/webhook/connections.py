@@ -12,8 +12,7 @@ from pilothouse.apiserver.outbound.failures import BackendFailed
 from pilothouse.apiserver.outbound.pool import ConnectionPool
 from pilothouse.apiserver.outbound.request import AnswerTooLarge, OutboundRequest, OutboundResponse, read_answer
 from pilothouse.apiserver.outbound.targets import Target, target_of
-from pilothouse.apiserver.webhook.endpoint import ServiceReference, WebhookEndpoint, tls_context
-from pilothouse.apiserver.webhook.failures import WebhookCallFailed
+from pilothouse.apiserver.webhook.endpoint import ServiceReference, WebhookCallFailed, WebhookEndpoint, tls_context
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver, ServiceUnresolved
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote

@@ -1,4 +1,7 @@
-"""The endpoint of a WebhookClientConfig."""
+"""The endpoint of a WebhookClientConfig, the server's credentials for it, and the errors of calls.
+
+Errors have client-go's messages, which users search for.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,18 @@ import base64
 import posixpath
 import ssl
 import tempfile
+from collections.abc import Callable, Mapping
 from ipaddress import ip_address
+from typing import Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from pilothouse.apiserver.outbound.tls import verifying_context
-from pilothouse.apiserver.webhook.failures import NoClient, WebhookCallFailed
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors_by_reason import from_status, status_in
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.pem import UNREADABLE_ROOTS
+from pilothouse.machinery.server_errors import generic_response
+from pilothouse.machinery.status_error import StatusError
 
 _PORT = 443
 
@@ -100,3 +107,53 @@ def _load(context: ssl.SSLContext, client_certificate: bytes) -> None:
             context.load_cert_chain(file.name)
         except ssl.SSLError as error:
             raise WebhookCallFailed(f"tls: failed to load the client certificate: {error.reason}") from None
+
+
+class WebhookCredentials(Protocol):
+    @property
+    def client_certificate(self) -> bytes:
+        """Return certificate and key as PEM; empty without a certificate."""
+
+    async def headers(self) -> Mapping[str, str]:
+        """Return the current authentication headers."""
+
+
+FindCredentials: TypeAlias = Callable[[str], WebhookCredentials | None]
+"""Find the credentials for a webhook at host:port or name.namespace.svc:port."""
+
+
+def anonymous(target: str) -> WebhookCredentials | None:
+    """Return None: the default without configured credentials."""
+    return None
+
+
+_MAX_TEXT = 2048
+_UNEXPECTED = "UnexpectedServerResponse"
+
+
+class WebhookCallFailed(Exception):
+    """The call failed; `status` is set if the webhook returned an error response."""
+
+    def __init__(self, text: str, *, status: StatusError | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class NoClient(WebhookCallFailed):
+    """The call was not made because the configuration is invalid."""
+
+
+def refused(code: int, content_type: str, body: bytes) -> WebhookCallFailed:
+    """Build the error of an error response from its Status, or from the HTTP code."""
+    status = status_in(body)
+    is_failure = status is not None and status.get("status") == "Failure"
+    error = from_status(status, http_code=code) if status and is_failure else _generic(code, content_type, body)
+    return WebhookCallFailed(error.message, status=error)
+
+
+def _generic(code: int, content_type: str, body: bytes) -> StatusError:
+    is_text = not content_type or content_type.startswith("text/")
+    text = body[:_MAX_TEXT].decode("utf-8", "replace").strip() if is_text else "unknown"
+    response = generic_response(code, text, method="POST")
+    details = {"causes": [{"reason": _UNEXPECTED, "message": text}]}
+    return from_status({"reason": response.reason, "message": response.message, "code": code, "details": details})

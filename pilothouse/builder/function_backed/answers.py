@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from pilothouse.apiserver.registry.keys import Keys
 from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.apiserver.registry.stored_form import Keys
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.objects import Json, name_of, namespace_of

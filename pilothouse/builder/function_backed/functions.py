@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
-from pilothouse.apiserver.registry.keys import Keys
+from pilothouse.apiserver.registry.stored_form import Keys
 from pilothouse.builder.function_backed.answers import Answer, AnswerReader
 from pilothouse.machinery.errors import MethodNotAllowed, NotFound
 from pilothouse.machinery.event_loop import Pacer

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
-from pilothouse.apiserver.registry.keys import Keys
+from pilothouse.apiserver.registry.stored_form import Keys
 
 
 class Question:

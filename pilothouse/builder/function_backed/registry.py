@@ -14,9 +14,8 @@ from typing import Final
 
 import orjson
 
-from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import map_storage_errors
-from pilothouse.apiserver.registry.operations import ListResult
+from pilothouse.apiserver.registry.operations import ListResult, RequestContext
 from pilothouse.apiserver.registry.options import GetOptions, ListOptions
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore

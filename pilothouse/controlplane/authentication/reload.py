@@ -11,8 +11,7 @@ from pilothouse.apiserver.authn.jwt.authenticator import JWTAuthenticator, JWTAu
 from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
 from pilothouse.apiserver.authn.token_cache import CachedTokens
 from pilothouse.apiserver.file_watch import NotYet, ReloadedFile
-from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.tallies import CounterTally
+from pilothouse.apiserver.tallies import REGISTRY, CounterTally
 from pilothouse.controlplane.authentication.configuration import read_authentication_configuration
 from pilothouse.controlplane.authentication.setup import AnonymousSettings
 

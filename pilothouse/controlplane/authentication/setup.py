@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from pilothouse.apiserver.authn.authorities import AuthorityFiles
-from pilothouse.apiserver.authn.bearer import BearerAuthenticator, UnionTokenAuthenticator
-from pilothouse.apiserver.authn.interface import Authenticator, TokenAuthenticator
+from pilothouse.apiserver.authn.bearer import BearerAuthenticator, UnionTokenAuthenticator, WebSocketTokenAuthenticator
+from pilothouse.apiserver.authn.interface import Authenticator, TokenAuthenticator, UnionAuthenticator
 from pilothouse.apiserver.authn.jwt.settings import ClaimOrExpression as ClaimMapping
 from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
 from pilothouse.apiserver.authn.tokens import StaticTokens, read_token_file
-from pilothouse.apiserver.authn.union import UnionAuthenticator
-from pilothouse.apiserver.authn.websocket_token import WebSocketTokenAuthenticator
 from pilothouse.apiserver.authn.x509 import X509Authenticator
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER

@@ -93,7 +93,7 @@ def _audience_errors(issuer: Json, path: Path) -> Iterator[FieldError]:
 
 
 def _authority_errors(pem: str, path: Path) -> Iterator[FieldError]:
-    from pilothouse.apiserver.authn.jwt.fetching import tls_context
+    from pilothouse.apiserver.authn.jwt.key_set import tls_context
 
     try:
         if not re.search("-----BEGIN CERTIFICATE-----", pem):
@@ -204,7 +204,7 @@ def _email_errors(jwt: Json, path: Path) -> Iterator[FieldError]:
     username = text(jwt, "claimMappings", "username", "expression")
     if not username or "email" not in username:
         return
-    from pilothouse.apiserver.authn.jwt.expressions import selects_claim
+    from pilothouse.apiserver.authn.jwt.claims import selects_claim
 
     rules = [text(rule, "expression") for rule in items(jwt, "claimValidationRules")]
     extra = [text(mapping, "valueExpression") for mapping in items(jwt, "claimMappings", "extra")]
@@ -227,13 +227,13 @@ def _expression_errors(
 
 def _compilation(expression: str, path: Path, *, types: tuple[str, ...] = ()) -> Iterator[FieldError]:
     # Lazy import: the CEL compiler is slow to import.
-    from pilothouse.apiserver.authn.jwt.expressions import compiled_on_claims
+    from pilothouse.apiserver.authn.jwt.claims import compiled_on_claims
 
     if problem := compiled_on_claims(expression, types=types).problem:
         yield invalid(path, expression, problem)
 
 
 def _user_problem(expression: str) -> str:
-    from pilothouse.apiserver.authn.jwt.expressions import compiled_on_user
+    from pilothouse.apiserver.authn.jwt.claims import compiled_on_user
 
     return compiled_on_user(expression).problem

@@ -229,6 +229,6 @@ def _condition_errors(conditions: list[Json], path: Path) -> Iterator[FieldError
 
 def _compilation_problem(expression: str) -> str:
     # Lazy import: the CEL compiler is slow to import.
-    from pilothouse.apiserver.authz.webhook.match_conditions import compiled_condition
+    from pilothouse.apiserver.authz.match_conditions import compiled_condition
 
     return compiled_condition(expression).problem

@@ -7,11 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.authz.interface import Answer, Attributes
-from pilothouse.apiserver.authz.rules import Rules
+from pilothouse.apiserver.authz.interface import Answer, Attributes, Rules
 from pilothouse.apiserver.file_watch import ReloadedFile
-from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.tallies import CounterTally
+from pilothouse.apiserver.tallies import REGISTRY, CounterTally
 from pilothouse.controlplane.authorization.configuration import read_authorization_configuration
 from pilothouse.controlplane.authorization.setup import Chain, ChainBuilder
 from pilothouse.controlplane.options.authorization import WEBHOOK

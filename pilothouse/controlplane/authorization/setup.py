@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pilothouse.apiserver.authz.always import AlwaysAllow, AlwaysDeny, PrivilegedGroup
-from pilothouse.apiserver.authz.instrumented import InstrumentedAuthorizer
 from pilothouse.apiserver.authz.interface import Authorizer, Decision
-from pilothouse.apiserver.authz.union import UnionAuthorizer
+from pilothouse.apiserver.authz.union import InstrumentedAuthorizer, UnionAuthorizer
 from pilothouse.controlplane.options.authorization import (
     ABAC,
     ALWAYS_ALLOW,
@@ -127,8 +126,8 @@ class ChainBuilder:
 
     def _webhook(self, name: str, settings: WebhookSettings, webhooks: list[KubeconfigReviews]) -> Authorizer:
         # Lazy import: the HTTP client and the CEL interpreter are slow to import.
-        from pilothouse.apiserver.authz.webhook.authorizer import WebhookAuthorizer, WebhookConfig
-        from pilothouse.apiserver.authz.webhook.match_conditions import ReviewConditions, compiled_condition
+        from pilothouse.apiserver.authz.match_conditions import ReviewConditions, compiled_condition
+        from pilothouse.apiserver.authz.webhook import WebhookAuthorizer, WebhookConfig
         from pilothouse.controlplane.review_webhook import KubeconfigReviews
 
         webhook = KubeconfigReviews(Path(settings.kubeconfig), timeout=settings.timeout)

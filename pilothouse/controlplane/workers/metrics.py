@@ -13,9 +13,9 @@ from pathlib import Path
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.metrics_endpoint import REGISTRIES
 from pilothouse.apiserver.server.metrics_of_many import Families, families_of
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.controlplane.workers.membership import Board, Membership
 from pilothouse.machinery.platform import resident_memory
 

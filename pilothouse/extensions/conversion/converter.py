@@ -15,13 +15,12 @@ from uuid import uuid4
 
 from prometheus_client import Counter, Histogram
 
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.storage.interface import Entry, Revision
-from pilothouse.apiserver.tallies import HistogramTally
-from pilothouse.apiserver.tracing.spans import Attributes, spanned
+from pilothouse.apiserver.tallies import REGISTRY, HistogramTally
+from pilothouse.apiserver.tracing.spans import SpanAttributes, spanned
 from pilothouse.apiserver.webhook.client import WebhookClients
-from pilothouse.apiserver.webhook.failures import WebhookCallFailed
+from pilothouse.apiserver.webhook.endpoint import WebhookCallFailed
 from pilothouse.extensions.conversion.review import (
     InvalidMetadata,
     MalformedReview,
@@ -138,7 +137,7 @@ class WebhookConverter:
                 )
         return answered
 
-    def _of_span(self, objects: Sequence[Json], desired: str) -> Attributes:
+    def _of_span(self, objects: Sequence[Json], desired: str) -> SpanAttributes:
         of = {"custom-resource-definition": self._name, "desired-api-version": desired}
         return {**of, "object-count": len(objects)}
 

@@ -13,9 +13,8 @@ from typing import TypeAlias
 
 import orjson
 
-from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.operations import Updated, UpdateRequest
+from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import copy_of
+from pilothouse.apiserver.registry.operations import RequestContext, Updated, UpdateRequest
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import Undecodable

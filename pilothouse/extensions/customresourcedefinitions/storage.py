@@ -8,9 +8,8 @@ from dataclasses import replace
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.endpoints.typed_resource import served_with_status
-from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import map_storage_errors
-from pilothouse.apiserver.registry.operations import Deleted, Validate
+from pilothouse.apiserver.registry.operations import Deleted, RequestContext, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions, failed_precondition
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import RevisionConflict

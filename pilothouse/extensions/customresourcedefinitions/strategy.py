@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
-from pilothouse.apiserver.registry.carry_over import begin_generation, carry_over
+from pilothouse.apiserver.registry.metadata import begin_generation, carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS

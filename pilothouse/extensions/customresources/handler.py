@@ -12,9 +12,8 @@ from typing import Any
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.apiserver.endpoints.deprecation import warn_of_deprecation
 from pilothouse.apiserver.endpoints.negotiation import content_type_of, unsupported_media_type
-from pilothouse.apiserver.endpoints.routes import Methods, ResourceRoutes
+from pilothouse.apiserver.endpoints.routes import Methods, ResourceRoutes, warn_of_deprecation
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.request_info import RequestInfo

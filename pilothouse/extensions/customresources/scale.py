@@ -7,8 +7,7 @@ from typing import Any
 from pilothouse.apiserver.endpoints.decoding import DecodedObject
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.operations import Result
+from pilothouse.apiserver.registry.operations import RequestContext, Result
 from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.scale import SCALE, ScaleStore, Scaling
 from pilothouse.apiserver.registry.store import RegistryStore

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 
 import orjson
 
-from pilothouse.apiserver.admission.equivalents import EquivalentResources
+from pilothouse.apiserver.admission.interface import EquivalentResources
 from pilothouse.apiserver.endpoints.groups import APIVersion
 from pilothouse.apiserver.endpoints.install import Installer, Waiting, at_once
 from pilothouse.apiserver.endpoints.routes import ResourceRoutes

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
-from pilothouse.apiserver.registry.carry_over import begin_generation, carry_over
+from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import copy_of
 from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
+from pilothouse.apiserver.registry.metadata import begin_generation, carry_over
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.extensions.customresources.model import CustomResource, Version
 from pilothouse.extensions.customresources.scale import ScalePaths

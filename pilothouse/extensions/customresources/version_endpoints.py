@@ -7,14 +7,14 @@ from dataclasses import replace
 from functools import cached_property
 
 from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource, no_default
+from pilothouse.apiserver.endpoints.negotiation import SCHEMALESS_PATCHES
 from pilothouse.apiserver.endpoints.options import supported_fields
-from pilothouse.apiserver.endpoints.patch_types import SCHEMALESS_PATCHES
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, UNSTRUCTURED, Serializers
 from pilothouse.apiserver.endpoints.unstructured import UnstructuredDecoder
 from pilothouse.apiserver.registry.resource import Resource, cluster_metadata_fields, metadata_fields
 from pilothouse.apiserver.registry.scale import SCALE
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.apiserver.registry.view import StatusStore
 from pilothouse.apiserver.storage.cbor import CborStore
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.object import Fields

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pilothouse.apiserver.endpoints.patch_types import SCHEMALESS_PATCHES
+from pilothouse.apiserver.endpoints.negotiation import SCHEMALESS_PATCHES
 from pilothouse.apiserver.openapi.definitions import definition_of
-from pilothouse.apiserver.openapi.parameters import (
+from pilothouse.apiserver.openapi.route import (
     CREATE_OPTIONS,
     DELETE_OPTIONS,
     GET_OPTIONS,
@@ -15,10 +15,13 @@ from pilothouse.apiserver.openapi.parameters import (
     PATCH_OPTIONS,
     PRETTY,
     UPDATE_OPTIONS,
+    Body,
+    Parameter,
+    Responses,
+    Route,
     name_parameter,
     parameters_of,
 )
-from pilothouse.apiserver.openapi.route import Body, Parameter, Responses, Route
 from pilothouse.apiserver.openapi.verbs import DELETE_BODY, PATCH, STATUS, with_article
 from pilothouse.apiserver.registry.scale import SCALE
 from pilothouse.extensions.customresources.model import CustomResource, Version

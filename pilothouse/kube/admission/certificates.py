@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import ClassVar
 
-from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
-from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation, refused
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.kube.certificates.certificate_signing_requests import may_act_for_signer

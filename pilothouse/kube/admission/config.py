@@ -6,13 +6,13 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from pilothouse.apiserver.webhook.credentials import FindCredentials
+from pilothouse.apiserver.webhook.endpoint import FindCredentials
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 if TYPE_CHECKING:
-    from pilothouse.apiserver.admission.manifest.source import StaticManifests
-    from pilothouse.apiserver.admission.policy.static import PolicyManifests
+    from pilothouse.apiserver.admission.manifests import StaticManifests
+    from pilothouse.apiserver.admission.policy.source import PolicyManifests
     from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
 
 DEFAULT_TOLERATION_SECONDS = 300

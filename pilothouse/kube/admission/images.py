@@ -13,8 +13,7 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
-from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
-from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation, refused
 from pilothouse.apiserver.webhook.reviews import ReviewFailed, checked_status
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse

@@ -11,9 +11,8 @@ from functools import partial
 
 import orjson
 
-from pilothouse.apiserver.admission.manifest.files import ManifestDocument, ManifestError
-from pilothouse.apiserver.admission.manifest.source import Load
-from pilothouse.apiserver.admission.policy.static import PolicyManifests
+from pilothouse.apiserver.admission.manifests import Load, ManifestDocument, ManifestError
+from pilothouse.apiserver.admission.policy.source import PolicyManifests
 from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook, webhooks_of
 from pilothouse.kube.admissionregistration.policies import (
     MutatingPolicyStrategy,

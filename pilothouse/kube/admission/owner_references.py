@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
-from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation, refused
 from pilothouse.apiserver.authz.interface import Attributes as AuthorizationAttributes
 from pilothouse.apiserver.authz.interface import Authorizer, Decision
 from pilothouse.machinery.dataclass import dataclass

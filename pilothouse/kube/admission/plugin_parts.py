@@ -9,13 +9,13 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from pilothouse.apiserver.admission.matching.matcher import Matcher
+from pilothouse.apiserver.admission.matching import Matcher
 from pilothouse.apiserver.admission.policy.params import ParamResource
 from pilothouse.apiserver.admission.policy.plugin import PolicyPlugin
-from pilothouse.apiserver.admission.policy.static import no_policy_manifests
+from pilothouse.apiserver.admission.policy.source import no_policy_manifests
 from pilothouse.apiserver.admission.webhook.calling import WebhookClient
+from pilothouse.apiserver.admission.webhook.hooks import WebhookSource
 from pilothouse.apiserver.admission.webhook.plugin import WebhookPlugin, no_static_webhooks
-from pilothouse.apiserver.admission.webhook.source import WebhookSource
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.discovery.groups import group_discovery
 from pilothouse.apiserver.discovery.manager import GroupManager
@@ -24,7 +24,7 @@ from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.own_access import parse_all
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.webhook.failures import WebhookCallFailed
+from pilothouse.apiserver.webhook.endpoint import WebhookCallFailed
 from pilothouse.client.clock import REAL_CLOCK, done_within
 from pilothouse.client.discovery import DiscoveryClient
 from pilothouse.client.rest.client import Client

@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection
 
 from pilothouse.apiserver.admission.interface import Plugin
 from pilothouse.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
-from pilothouse.apiserver.admission.policy.mutating.plugin import MutatingAdmissionPolicy
-from pilothouse.apiserver.admission.policy.validating.plugin import ValidatingAdmissionPolicy
+from pilothouse.apiserver.admission.policy.plugin import MutatingAdmissionPolicy, ValidatingAdmissionPolicy
 from pilothouse.apiserver.admission.webhook.mutating import MutatingAdmissionWebhook
 from pilothouse.apiserver.admission.webhook.validating import ValidatingAdmissionWebhook
 from pilothouse.kube.admission.always import AlwaysAdmit, AlwaysDeny

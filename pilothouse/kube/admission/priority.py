@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
-from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation, refused
 from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.features import enabled

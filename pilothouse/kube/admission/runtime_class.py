@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
-from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation, refused
 from pilothouse.kube.admission.plugin_parts import invalid_resource_name
 from pilothouse.kube.admission.pods import PODS, spec_of_written_pod
 from pilothouse.kube.admission.tolerations import merge_tolerations

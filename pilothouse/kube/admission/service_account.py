@@ -7,8 +7,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
-from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation, refused
 from pilothouse.kinds.pods import is_mirror_pod
 from pilothouse.kinds.references import secret_names
 from pilothouse.kube.admission.plugin_parts import invalid_resource_name

@@ -11,8 +11,7 @@ from typing import Protocol, TypeAlias
 
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.operations import Result, Updated, UpdateRequest, Validate
+from pilothouse.apiserver.registry.operations import RequestContext, Result, Updated, UpdateRequest, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.view import RegistryView

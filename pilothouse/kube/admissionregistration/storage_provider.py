@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.authz.interface import Authorizer
-from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
+from pilothouse.apiserver.endpoints.routes import Deprecation
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.resource import Resource
-from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.apiserver.registry.view import StatusStore
 from pilothouse.kube.admissionregistration.param_access import (
     ParamCheckedStorage,
     ParamKindAccess,

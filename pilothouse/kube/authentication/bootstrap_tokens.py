@@ -10,8 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-from pilothouse.apiserver.authn.identity import identity
-from pilothouse.apiserver.authn.interface import TokenIdentity, accepted_audiences
+from pilothouse.apiserver.authn.interface import TokenIdentity, accepted_audiences, identity
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.objects import Json, part, text

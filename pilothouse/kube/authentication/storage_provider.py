@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from pilothouse.apiserver.authn.bearer import bearer_token
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenAuthenticator
-from pilothouse.apiserver.authn.user_info import user_info
+from pilothouse.apiserver.authn.user import user_info
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.operations import Result, Validate
+from pilothouse.apiserver.registry.operations import RequestContext, Result, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import served_review

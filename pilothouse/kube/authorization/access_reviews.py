@@ -5,10 +5,8 @@ A review has exactly one of resource and non-resource attributes, and a subject.
 
 from __future__ import annotations
 
-from pilothouse.apiserver.authz.interface import Authorizer, Decision
-from pilothouse.apiserver.authz.rules import ResourceRule, rules_of
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.operations import Result, Validate
+from pilothouse.apiserver.authz.interface import Authorizer, Decision, ResourceRule, rules_of
+from pilothouse.apiserver.registry.operations import RequestContext, Result, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.kube.authorization.attributes import Question, question_of, subject_of
 from pilothouse.kube.validation.internal_structs import TEXT, pointer, struct

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilothouse.apiserver.registry.carry_over import generation_of
+from pilothouse.apiserver.registry.metadata import generation_of
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.batch.job_validation import default_job_template, validate_job_template_spec

@@ -6,15 +6,13 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from pilothouse.apiserver.endpoints.groups import ServedResource
-from pilothouse.apiserver.registry.carry_over import generation_of
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.operations import Deleted, ListResult, Validate
+from pilothouse.apiserver.registry.metadata import generation_of
+from pilothouse.apiserver.registry.operations import Deleted, ListResult, RequestContext, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions, ListOptions
 from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
 from pilothouse.apiserver.registry.strategy import GarbageCollection
-from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.apiserver.registry.view import RegistryView
+from pilothouse.apiserver.registry.view import RegistryView, StatusStore
 from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kube.batch.job_status import JobStatusUpdate

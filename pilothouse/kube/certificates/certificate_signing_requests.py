@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import ClassVar
 
-from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.authn.user_info import user_info
+from pilothouse.apiserver.authn.user import User, user_info
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision
-from pilothouse.apiserver.registry.carry_over import carry_over
+from pilothouse.apiserver.registry.metadata import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.storage.object import Fields

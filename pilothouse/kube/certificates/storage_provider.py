@@ -10,14 +10,13 @@ from dataclasses import replace
 from prometheus_client import Counter
 
 from pilothouse.apiserver.authz.interface import Authorizer
-from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
-from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.hooks import Hooks, Objections
-from pilothouse.apiserver.registry.operations import Updated, UpdateRequest
+from pilothouse.apiserver.endpoints.routes import Deprecation
+from pilothouse.apiserver.registry.operations import RequestContext, Updated, UpdateRequest
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.apiserver.registry.strategy import Hooks, Objections
+from pilothouse.apiserver.registry.view import StatusStore
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.kube.certificates.certificate_signing_requests import (
     CERTIFICATE_SIGNING_REQUESTS,
     GROUP,

@@ -7,16 +7,15 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.endpoints.options import metadata_fields_only
+from pilothouse.apiserver.endpoints.routes import Deprecation
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, BackendFailed
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.outbound.tls import unverified_context
-from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.listing import predicate
-from pilothouse.apiserver.registry.operations import ListResult, Result
+from pilothouse.apiserver.registry.operations import ListResult, RequestContext, Result
 from pilothouse.apiserver.registry.options import GetOptions, ListOptions
 from pilothouse.apiserver.registry.resource import Names, metadata_fields
 from pilothouse.apiserver.registry.table import NAME, Column

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pilothouse.apiserver.registry.carry_over import carry_over
-from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
-from pilothouse.apiserver.registry.operations import Deleted, Validate
+from pilothouse.apiserver.registry.metadata import carry_over
+from pilothouse.apiserver.registry.operations import Deleted, RequestContext, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions, failed_precondition
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.table import AGE, NAME, Column

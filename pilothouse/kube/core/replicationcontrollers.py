@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilothouse.apiserver.registry.carry_over import generation_of
+from pilothouse.apiserver.registry.metadata import generation_of
 from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
 from pilothouse.apiserver.registry.scale import Scaling
 from pilothouse.apiserver.registry.strategy import GarbageCollection

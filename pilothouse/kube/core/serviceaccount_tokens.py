@@ -9,8 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from pilothouse.apiserver.endpoints.groups import ServedResource
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.operations import Result, Validate
+from pilothouse.apiserver.registry.operations import RequestContext, Result, Validate
 from pilothouse.apiserver.registry.options import GetOptions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.kube.config import ServiceAccountConfig

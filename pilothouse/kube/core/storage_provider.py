@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.registry.subresource import StatusStore, UpdateOnly
+from pilothouse.apiserver.registry.view import StatusStore, UpdateOnly
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.kube.config import ServiceAccountConfig
 from pilothouse.kube.core.componentstatuses import component_status_storages

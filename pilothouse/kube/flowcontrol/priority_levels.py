@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from pilothouse.apiserver.flowcontrol.mandatory import EXEMPT, MANDATORY_LEVELS
-from pilothouse.apiserver.registry.carry_over import carry_over, carry_over_metadata
+from pilothouse.apiserver.registry.metadata import carry_over, carry_over_metadata
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import KubeStrategy, SpecAndStatusStrategy

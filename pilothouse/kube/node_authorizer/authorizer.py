@@ -6,8 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
-from pilothouse.apiserver.authz.rules import NO_RULES, Rules
+from pilothouse.apiserver.authz.interface import NO_RULES, Answer, Attributes, Decision, Rules
 from pilothouse.apiserver.http import LONGEST_READ
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.node_authorizer.graph import NodeGraph, ReferredObject

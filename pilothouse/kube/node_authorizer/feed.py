@@ -6,11 +6,10 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import ParamSpec
 
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.registry.informer import Drop, Put, RegistryFollower, start_following
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.apiserver.tallies import HistogramTally
+from pilothouse.apiserver.tallies import REGISTRY, HistogramTally
 from pilothouse.kinds.pods import is_mirror_pod
 from pilothouse.kube.certificates.pod_certificate_requests import POD_CERTIFICATE_REQUESTS
 from pilothouse.kube.core.persistentvolumes.resource import PERSISTENT_VOLUMES

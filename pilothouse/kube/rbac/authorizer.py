@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
-from pilothouse.apiserver.authz.rules import NonResourceRule, ResourceRule, Rules
+from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision, NonResourceRule, ResourceRule, Rules
 from pilothouse.apiserver.registry.informer import RegistryFollower, start_following
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext

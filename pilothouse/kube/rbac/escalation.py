@@ -14,8 +14,14 @@ from typing import Protocol
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision
 from pilothouse.apiserver.offload import offload_by_size
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.operations import MakeObject, Result, Updated, UpdateRequest, Validate
+from pilothouse.apiserver.registry.operations import (
+    MakeObject,
+    RequestContext,
+    Result,
+    Updated,
+    UpdateRequest,
+    Validate,
+)
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.view import RegistryView

@@ -16,11 +16,10 @@ from typing import TypeAlias
 from pilothouse.apiserver.authn.service_accounts import NODE_NAME, service_account_name
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision, forbidden
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.hooks import Hooks, Objections
-from pilothouse.apiserver.registry.operations import Updated, UpdateRequest
+from pilothouse.apiserver.registry.operations import RequestContext, Updated, UpdateRequest
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.apiserver.registry.strategy import Hooks, Objections
+from pilothouse.apiserver.registry.view import StatusStore
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.resource.allocations import device_id
 from pilothouse.kube.resource.resource_claims import RESOURCE_CLAIMS, ResourceClaimStatusStrategy

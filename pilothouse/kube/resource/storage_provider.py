@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.authz.interface import Authorizer
-from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
+from pilothouse.apiserver.endpoints.routes import Deprecation
 from pilothouse.kube.core.namespaces import NAMESPACES
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.resource.claim_authorization import AdminAccess, AdminAccessStatus, ResourceClaimStatusStore

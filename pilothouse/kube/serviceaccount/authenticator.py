@@ -15,7 +15,7 @@ from prometheus_client import Counter
 
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity, TokenRemarks
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.kube.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.keys import VerifyingKey, VerifyingKeys
 from pilothouse.machinery.bounded_cache import BoundedCache

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from pilothouse.apiserver.endpoints.restful import get_route
+from pilothouse.apiserver.endpoints.routes import get_route
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.openapi.route import STRING, Route, RouteContainer
 from pilothouse.apiserver.server.server import GenericAPIServer

@@ -16,8 +16,7 @@ from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from pilothouse.apiserver.authn.identity import identity
-from pilothouse.apiserver.authn.interface import NO_REMARKS, InvalidToken, TokenRemarks
+from pilothouse.apiserver.authn.interface import NO_REMARKS, InvalidToken, TokenRemarks, identity
 from pilothouse.apiserver.authn.service_accounts import group_names, user_name
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.registry.store import RegistryStore

@@ -12,9 +12,8 @@ from pilothouse.apiserver.endpoints.options import metadata_fields_only
 from pilothouse.apiserver.endpoints.serializers.registry import TEXT
 from pilothouse.apiserver.endpoints.unstructured import UnstructuredDecoder
 from pilothouse.apiserver.outbound.targets import Target
-from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.listing import predicate
-from pilothouse.apiserver.registry.operations import ListResult, Result
+from pilothouse.apiserver.registry.operations import ListResult, RequestContext, Result
 from pilothouse.apiserver.registry.options import GetOptions, ListOptions
 from pilothouse.apiserver.registry.resource import Names, metadata_fields
 from pilothouse.apiserver.registry.table import NAME, Column

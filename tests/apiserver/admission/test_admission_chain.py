@@ -8,7 +8,7 @@ from prometheus_client import generate_latest
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.names import GroupResource, GroupVersionKind, GroupVersionResource
 

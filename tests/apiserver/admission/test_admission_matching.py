@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from pilothouse.apiserver.admission.equivalents import EquivalentResources, ServedForm
-from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.apiserver.admission.matching.criteria import MatchCriteria
-from pilothouse.apiserver.admission.matching.matcher import Match, Matcher, is_exempt
+from pilothouse.apiserver.admission.interface import Attributes, EquivalentResources, Operation, ServedForm
+from pilothouse.apiserver.admission.matching import Match, MatchCriteria, Matcher, is_exempt
 from pilothouse.apiserver.admission.versioned import admit_change, versioned
 from pilothouse.apiserver.authn.user import User
 from pilothouse.machinery.errors import NotFound

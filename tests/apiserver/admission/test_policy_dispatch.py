@@ -10,13 +10,13 @@ from admission_policies import binding, policy
 from admission_requests import writing
 
 from pilothouse.apiserver.admission.interface import Attributes
-from pilothouse.apiserver.admission.matching.matcher import Matcher
-from pilothouse.apiserver.admission.policy.hooks import AdmissionPolicy, Hook, PolicyBinding
+from pilothouse.apiserver.admission.matching import Matcher
+from pilothouse.apiserver.admission.policy import validator
 from pilothouse.apiserver.admission.policy.invocations import Invocations
 from pilothouse.apiserver.admission.policy.params import ParamResource
-from pilothouse.apiserver.admission.policy.validating import validator
-from pilothouse.apiserver.admission.policy.validating.dispatcher import ValidatingDispatcher
-from pilothouse.apiserver.admission.policy.validating.validator import PolicyValidator
+from pilothouse.apiserver.admission.policy.source import AdmissionPolicy, Hook, PolicyBinding
+from pilothouse.apiserver.admission.policy.validating_dispatcher import ValidatingDispatcher
+from pilothouse.apiserver.admission.policy.validator import PolicyValidator
 from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.apiserver.admission.matching.matcher import Matcher
+from pilothouse.apiserver.admission.matching import Matcher
 from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook, webhooks_of
 from pilothouse.apiserver.admission.webhook.mutating import MutatingAdmissionWebhook
 from pilothouse.apiserver.admission.webhook.validating import ValidatingAdmissionWebhook
@@ -18,7 +18,7 @@ from pilothouse.apiserver.audit.annotations import METADATA, REQUEST, Annotation
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.storage.cacher.errors import CacheNotReady
-from pilothouse.apiserver.webhook.failures import WebhookCallFailed, refused
+from pilothouse.apiserver.webhook.endpoint import WebhookCallFailed, refused
 from pilothouse.machinery.errors import BadRequest, Forbidden
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from pilothouse.apiserver.authn.identity import InvalidIdentity, identity
-from pilothouse.apiserver.authn.interface import InvalidToken
+from pilothouse.apiserver.authn.interface import InvalidIdentity, InvalidToken, identity
 from pilothouse.apiserver.authn.jwt.claims import ClaimMapper
 from pilothouse.apiserver.authn.jwt.settings import ClaimOrExpression, IssuerSettings
 from pilothouse.apiserver.authn.request_header import STANDARD

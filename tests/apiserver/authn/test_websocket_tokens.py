@@ -6,9 +6,9 @@ import base64
 
 import pytest
 
+from pilothouse.apiserver.authn.bearer import WebSocketTokenAuthenticator
 from pilothouse.apiserver.authn.tokens import StaticTokens
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.authn.websocket_token import WebSocketTokenAuthenticator
 from pilothouse.apiserver.http import Headers, Request
 from pilothouse.machinery.errors import Unauthorized
 

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from whole_server import whole_server
 
-from pilothouse.apiserver.endpoints.deprecation import Deprecation
+from pilothouse.apiserver.endpoints.routes import Deprecation
 from pilothouse.machinery.names import GroupVersionKind
 
 KIND = GroupVersionKind("apps", "v1beta1", "Deployment")

@@ -9,7 +9,7 @@ from typing import Any
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.endpoints.fieldmanager.admission import admit
+from pilothouse.apiserver.endpoints.write import admit
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
 

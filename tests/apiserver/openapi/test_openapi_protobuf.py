@@ -8,7 +8,7 @@ from typing import TypeAlias
 from openapi_groups import config_maps, core, v2_document
 from whole_server import whole_server
 
-from pilothouse.apiserver.openapi.gnostic.document import encode_document, encode_v3_document
+from pilothouse.apiserver.openapi.gnostic import encode_document, encode_v3_document
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.protobuf.wire import read_varint
 

@@ -9,9 +9,8 @@ from collections.abc import Iterable
 import orjson
 import pytest
 
-from pilothouse.apiserver.openapi.document import Document, Lazy
 from pilothouse.apiserver.openapi.route import STRING, Route, RouteContainer
-from pilothouse.apiserver.openapi.service import OpenAPIService
+from pilothouse.apiserver.openapi.service import Document, Lazy, OpenAPIService
 from pilothouse.machinery.objects import Json
 
 

@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.hooks import Hooks
-from pilothouse.apiserver.registry.operations import UpdateRequest
+from pilothouse.apiserver.registry.operations import RequestContext, UpdateRequest
 from pilothouse.apiserver.registry.options import DeleteOptions, WriteOptions
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.registry.strategy import Strategy
+from pilothouse.apiserver.registry.strategy import Hooks, Strategy
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.machinery.errors import AlreadyExists, Invalid

@@ -12,7 +12,7 @@ from pilothouse.apiserver.http import Request, Response, text
 from pilothouse.apiserver.server.checks import Unhealthy
 from pilothouse.apiserver.server.health import READYZ, HealthCheck
 from pilothouse.apiserver.server.hooks import HookContext, HookFailed
-from pilothouse.apiserver.server.not_found import not_found
+from pilothouse.apiserver.server.lifecycle import not_found
 from pilothouse.apiserver.server.run import RunConfig, Runner
 from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.apiserver.server.server import GenericAPIServer

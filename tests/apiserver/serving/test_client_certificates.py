@@ -20,9 +20,9 @@ from serving_harness import Http1Client, Http2Client, client_context, eventually
 
 from pilothouse.apiserver.authn.authorities import AuthorityFiles
 from pilothouse.apiserver.authn.bearer import BearerAuthenticator
+from pilothouse.apiserver.authn.interface import UnionAuthenticator
 from pilothouse.apiserver.authn.request_header import STANDARD, RequestHeaderAuthenticator
 from pilothouse.apiserver.authn.tokens import StaticTokens
-from pilothouse.apiserver.authn.union import UnionAuthenticator
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authn.x509 import X509Authenticator
 from pilothouse.apiserver.filters.authentication import with_authentication

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pilothouse.apiserver.spdy.dictionary import DICTIONARY
+from pilothouse.apiserver.spdy.connection import FrameReader
 from pilothouse.apiserver.spdy.frames import (
     Data,
     Frame,
@@ -26,8 +26,7 @@ from pilothouse.apiserver.spdy.frames import (
     WindowUpdate,
     encode,
 )
-from pilothouse.apiserver.spdy.header_block import HeaderCompressor
-from pilothouse.apiserver.spdy.reading import FrameReader
+from pilothouse.apiserver.spdy.header_block import DICTIONARY, HeaderCompressor
 
 
 async def frames_of(data: bytes) -> list[Frame]:

@@ -8,11 +8,11 @@ import pytest
 from cacher_harness import CODEC, CONFIG_MAPS, PREFIX, ManualClock, labelled, put, remove, running, settle
 from cacher_memory_store import MemoryStore
 
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.direct_reader import DirectReader
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
 from pilothouse.apiserver.storage.cacher.pages import ListSelection
+from pilothouse.apiserver.tallies import REGISTRY
 
 LABELS = {"group": "", "resource": "configmaps"}
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.cacher.errors import TooOld
 from pilothouse.apiserver.storage.cacher.events import CacheChange
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
 from pilothouse.apiserver.storage.cacher.window import ChangeWindow, WindowLimits
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.machinery.names import GroupResource
 
 LABELS = {"group": "g", "resource": "windows"}

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.encryption.kms.envelope import ExtendedNonceGcm
 from pilothouse.apiserver.storage.encryption.local import AesCbc, AesGcm, Identity, Secretbox
 from pilothouse.apiserver.storage.encryption.transformer import Plain, Prefixed, PrefixTransformers, Transformer
 from pilothouse.apiserver.storage.errors import TransformFailed
+from pilothouse.apiserver.tallies import REGISTRY
 
 KEY = b"/registry/secrets/default/a"
 Cipher: TypeAlias = type[AesGcm] | type[AesCbc] | type[Secretbox] | type[ExtendedNonceGcm]

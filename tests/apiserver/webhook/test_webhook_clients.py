@@ -15,8 +15,7 @@ from certificates_fixture import TestCA
 from webhook_server import FixedResolver, WebhookServer, webhook_server
 
 from pilothouse.apiserver.webhook.client import WebhookClients
-from pilothouse.apiserver.webhook.endpoint import endpoint_of
-from pilothouse.apiserver.webhook.failures import WebhookCallFailed
+from pilothouse.apiserver.webhook.endpoint import WebhookCallFailed, endpoint_of
 
 REVIEW = {"apiVersion": "v1", "kind": "Review", "request": {"uid": "u"}}
 

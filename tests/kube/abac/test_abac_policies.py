@@ -9,8 +9,7 @@ import orjson
 import pytest
 
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
-from pilothouse.apiserver.authz.rules import NonResourceRule, ResourceRule
+from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision, NonResourceRule, ResourceRule
 from pilothouse.kube.abac import ABACAuthorizer, read_policies
 
 ALICE = User("alice", groups=("devs", "system:authenticated"))

@@ -11,7 +11,7 @@ from patience import PATIENCE
 from prometheus_client import generate_latest
 from whole_server import CONFIG_MAPS, create_config_map
 
-from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.machinery.objects import Json
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -10,8 +10,7 @@ import pytest
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.operations import UpdateRequest
+from pilothouse.apiserver.registry.operations import RequestContext, UpdateRequest
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore

@@ -10,8 +10,8 @@ from service_account_tokens import ISSUER, Objects, SetClock, claims, write_key
 from pilothouse.apiserver.authn.bearer import UnionTokenAuthenticator
 from pilothouse.apiserver.authn.tokens import StaticTokens
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Creator
+from pilothouse.apiserver.registry.operations import RequestContext
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.kube.authentication.storage_provider import SelfSubjectReviews, TokenReviews
 from pilothouse.kube.config import ServiceAccountConfig

@@ -10,8 +10,8 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.always import AlwaysAllow, AlwaysDeny, PrivilegedGroup
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Authorizer, Decision
 from pilothouse.apiserver.authz.union import UnionAuthorizer
-from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Creator
+from pilothouse.apiserver.registry.operations import RequestContext
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.kube.authorization.access_reviews import (
     LocalSubjectAccessReviews,

@@ -13,7 +13,7 @@ import pytest
 from service_account_tokens import ISSUER, NOON, SetClock, write_key
 
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.operations import RequestContext
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore

@@ -11,7 +11,7 @@ import pytest
 
 from pilothouse.apiserver.authn.tokens import loopback_user
 from pilothouse.apiserver.flowcontrol.mandatory import MANDATORY_LEVELS, MANDATORY_SCHEMAS
-from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.operations import RequestContext
 from pilothouse.apiserver.registry.options import DeleteOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.authz.interface import Attributes, Decision
-from pilothouse.apiserver.authz.rules import NonResourceRule, ResourceRule
+from pilothouse.apiserver.authz.interface import Attributes, Decision, NonResourceRule, ResourceRule
 from pilothouse.kube.rbac.authorizer import RBACAuthorizer
 from pilothouse.kube.rbac.policy import RBACPolicy, Scoped
 from pilothouse.machinery.objects import Json

@@ -10,8 +10,7 @@ import pytest
 from rbac_store import GROUP, RBACStore, allow, binding, rbac_store, role, user
 
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.operations import UpdateRequest
+from pilothouse.apiserver.registry.operations import RequestContext, UpdateRequest
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.kube.rbac.authorizer import RBACAuthorizer
 from pilothouse.kube.rbac.escalation import Escalation, PolicyBasedStorage

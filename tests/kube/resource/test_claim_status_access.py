@@ -11,8 +11,7 @@ from whole_server import whole_server
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.operations import UpdateRequest
+from pilothouse.apiserver.registry.operations import RequestContext, UpdateRequest
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore

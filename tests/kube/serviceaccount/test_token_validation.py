@@ -8,7 +8,7 @@ import pytest
 from service_account_tokens import NOON, ROBOT, Objects, SetClock, claims, named
 
 from pilothouse.apiserver.authn.interface import InvalidToken
-from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.kube.serviceaccount.validator import BoundTokenValidator, TokenBinding, user_of
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import format_time

@@ -1,4 +1,4 @@
-"""The base class of the policy plugins.
+"""The MutatingAdmissionPolicy and ValidatingAdmissionPolicy plugins.
 
 CEL evaluation is imported with the first policy.
 """
@@ -10,11 +10,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from pilothouse.apiserver.admission.interface import Attributes
-from pilothouse.apiserver.admission.matching.matcher import Matcher
-from pilothouse.apiserver.admission.policy.hooks import AdmissionPolicy, Hook, PolicyBinding
+from pilothouse.apiserver.admission.matching import Matcher
 from pilothouse.apiserver.admission.policy.params import ParamReader
-from pilothouse.apiserver.admission.policy.source import PolicySource
-from pilothouse.apiserver.admission.policy.static import GetPolicyManifests, StaticPolicies, no_policy_manifests
+from pilothouse.apiserver.admission.policy.source import (
+    AdmissionPolicy,
+    GetPolicyManifests,
+    Hook,
+    PolicyBinding,
+    PolicySource,
+    StaticPolicies,
+    no_policy_manifests,
+)
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.registry.compiled import CompiledObjects
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -22,6 +28,19 @@ from pilothouse.machinery.objects import Json
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.admission.policy.invocations import Invocations
+from typing import TYPE_CHECKING
+
+from pilothouse.apiserver.admission.interface import Operation
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.admission.policy.invocations import Invocations
+    from pilothouse.apiserver.admission.policy.mutating_dispatcher import MutatingDispatcher
+    from pilothouse.apiserver.admission.policy.mutator import Mutator
+if TYPE_CHECKING:
+    from pilothouse.apiserver.admission.policy.invocations import Invocations
+    from pilothouse.apiserver.admission.policy.validating_dispatcher import ValidatingDispatcher
+    from pilothouse.apiserver.admission.policy.validator import PolicyValidator
+
 
 E = TypeVar("E")
 
@@ -67,3 +86,46 @@ class PolicyPlugin(ABC, Generic[E]):
 
             self._dispatcher = self._new_dispatcher(Invocations(self._matcher, self._params), self._authorizer)
         await self._dispatcher.dispatch(hooks, attributes)
+
+
+class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
+    name = "MutatingAdmissionPolicy"
+
+    def handles(self, operation: Operation) -> bool:
+        """Return False for DELETE, which has no object to mutate."""
+        return operation is not Operation.DELETE
+
+    async def admit(self, attributes: Attributes) -> None:
+        await self._dispatch(attributes)
+
+    def _compile(self, policy: Json) -> Mutator:
+        from pilothouse.apiserver.admission.policy.mutator import Mutator
+
+        return Mutator(policy)
+
+    def _new_dispatcher(self, invocations: Invocations[Mutator], authorizer: Authorizer) -> MutatingDispatcher:
+        from pilothouse.apiserver.admission.policy.mutating_dispatcher import MutatingDispatcher
+
+        return MutatingDispatcher(invocations, authorizer)
+
+
+class ValidatingAdmissionPolicy(PolicyPlugin["PolicyValidator"]):
+    name = "ValidatingAdmissionPolicy"
+
+    def handles(self, operation: Operation) -> bool:
+        return True
+
+    async def validate(self, attributes: Attributes) -> None:
+        await self._dispatch(attributes)
+
+    def _compile(self, policy: Json) -> PolicyValidator:
+        from pilothouse.apiserver.admission.policy.validator import PolicyValidator
+
+        return PolicyValidator(policy)
+
+    def _new_dispatcher(
+        self, invocations: Invocations[PolicyValidator], authorizer: Authorizer
+    ) -> ValidatingDispatcher:
+        from pilothouse.apiserver.admission.policy.validating_dispatcher import ValidatingDispatcher
+
+        return ValidatingDispatcher(invocations, authorizer)

@@ -1,4 +1,4 @@
-"""A compiled webhook of a configuration."""
+"""The compiled webhooks of all configurations of a kind, sorted by configuration name and position."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pilothouse.apiserver.admission.matching.criteria import MatchCriteria
+from pilothouse.apiserver.admission.matching import MatchCriteria
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.cel.match_conditions import MatchConditions
+from pilothouse.apiserver.registry.compiled import CompiledObjects
+from pilothouse.apiserver.registry.store import RegistryStore
 
 _TIMEOUT = 10
 
@@ -69,3 +71,17 @@ def _conditions(conditions: Sequence[Json] | None) -> MatchConditions | None:
     from pilothouse.apiserver.cel.match_conditions import MatchConditions
 
     return MatchConditions.of_admission(conditions)
+
+
+class WebhookSource:
+    def __init__(self, configurations: RegistryStore) -> None:
+        self._configurations = CompiledObjects(configurations, webhooks_of)
+        self._of: Sequence[tuple[AdmissionWebhook, ...]] = ()
+        self._webhooks: tuple[AdmissionWebhook, ...] = ()
+
+    async def __call__(self) -> Sequence[AdmissionWebhook]:
+        """Return the webhooks. Raises CacheNotReady."""
+        compiled = await self._configurations.all()
+        if compiled is not self._of:
+            self._of, self._webhooks = compiled, tuple(hook for hooks in compiled for hook in hooks)
+        return self._webhooks

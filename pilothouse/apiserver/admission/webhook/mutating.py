@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import Any
 
 import orjson
 
 from pilothouse.apiserver.admission.interface import Attributes
-from pilothouse.apiserver.admission.matching.matcher import Match
+from pilothouse.apiserver.admission.matching import Match
 from pilothouse.apiserver.admission.metrics import WEBHOOK_FAIL_OPEN
 from pilothouse.apiserver.admission.previously_invoked import PreviouslyInvoked
-from pilothouse.apiserver.admission.versioned import versioned
-from pilothouse.apiserver.admission.webhook.calling import call
-from pilothouse.apiserver.admission.webhook.errors import CallingWebhookFailed, WebhookRejection
+from pilothouse.apiserver.admission.versioned import VersionedAttributes, admit_change, versioned
+from pilothouse.apiserver.admission.webhook.calling import CallingWebhookFailed, WebhookRejection, call, observed
 from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
-from pilothouse.apiserver.admission.webhook.observing import observed
 from pilothouse.apiserver.admission.webhook.plugin import WebhookPlugin
+from pilothouse.apiserver.admission.webhook.response import AdmissionResponse
 from pilothouse.apiserver.audit.annotations import REQUEST
+from pilothouse.machinery.codec.json import JsonError, canonical_json, parse_printed
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.server_errors import InternalError
-
-if TYPE_CHECKING:
-    from pilothouse.apiserver.admission.webhook.patching import Patched
 
 _TYPE = "admit"
 _ANNOTATION = "mutation.webhook.admission.k8s.io/"
@@ -74,11 +73,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
     async def _patched(self, hook: AdmissionWebhook, attributes: Attributes, match: Match) -> Patched | None:
         seen = await versioned(attributes, match)
         response = await call(self.client, hook, seen, mutating=True)
-        if not response.patch:
-            return None
-        from pilothouse.apiserver.admission.webhook.patching import apply_patch  # deferred until the first patch
-
-        return await apply_patch(hook, seen, response)
+        return await apply_patch(hook, seen, response) if response.patch else None
 
 
 def _annotate(attributes: Attributes, hook: AdmissionWebhook, turn: str, patched: Patched | None) -> None:
@@ -89,3 +84,41 @@ def _annotate(attributes: Attributes, hook: AdmissionWebhook, turn: str, patched
     if patched is not None:
         patch = {**source, "patch": patched.patch, "patchType": "JSONPatch"}
         attributes.annotate(f"{_PATCH_ANNOTATION}{turn}", orjson.dumps(patch).decode(), REQUEST)
+
+
+_UNDECODABLE = "received undecodable patch in webhook response: "
+
+
+@dataclass(frozen=True, slots=True)
+class Patched:
+    changed: bool
+    patch: Any
+    """The patch as sent by the webhook."""
+
+
+async def apply_patch(hook: AdmissionWebhook, seen: VersionedAttributes, response: AdmissionResponse) -> Patched | None:
+    """Apply the patch; None for an empty patch. Raises CallingWebhookFailed for a malformed patch, and InternalError if
+    the patch does not apply."""
+    # Deferred until the first patch.
+    from pilothouse.machinery.patch import json_patch
+    from pilothouse.machinery.patch.interface import PatchDoesNotApply, PatchError
+
+    try:
+        steps = parse_printed(response.patch).value
+        patch = json_patch.decode(steps, strict=False)
+    except (JsonError, PatchError) as error:
+        raise CallingWebhookFailed(hook.name, f"{_UNDECODABLE}{error}") from None
+    if not patch.operations:
+        return None
+    if seen.obj is None:
+        why = "attempted to modify the object, which is not supported for this operation"
+        raise InternalError.of(f"admission webhook {quote(hook.name)} {why}")
+    if response.patch_type != "JSONPatch":
+        raise CallingWebhookFailed(hook.name, f"unsupported patch type {quote(response.patch_type)}", code=400)
+    before = canonical_json(seen.obj)
+    try:
+        new = patch.apply(orjson.loads(orjson.dumps(seen.obj)))
+    except PatchDoesNotApply as error:
+        raise InternalError.of(str(error)) from None
+    after = await admit_change(seen, new)
+    return Patched(canonical_json(after.obj) != before, steps)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.apiserver.admission.matching.conditions import Owner, conditions_hold
-from pilothouse.apiserver.admission.matching.matcher import Match, Matcher, is_exempt
-from pilothouse.apiserver.admission.refusals import NOT_YET_READY, refused
+from pilothouse.apiserver.admission.interface import NOT_YET_READY, Attributes, Operation, refused
+from pilothouse.apiserver.admission.match_conditions import Owner, conditions_hold
+from pilothouse.apiserver.admission.matching import Match, Matcher, is_exempt
 from pilothouse.apiserver.admission.versioned import versioned
 from pilothouse.apiserver.admission.webhook.calling import WebhookClient
 from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook

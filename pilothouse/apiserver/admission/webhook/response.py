@@ -1,17 +1,45 @@
-"""Validation of AdmissionReview responses."""
+"""AdmissionReview: the request to a webhook, and the validation of its response."""
 
 from __future__ import annotations
 
 import base64
 from dataclasses import field
 from typing import Any
+from uuid import uuid4
 
-from pilothouse.apiserver.admission.webhook.review import GROUP, KIND, VERSIONS, AdmissionReview
+from pilothouse.apiserver.admission.versioned import VersionedAttributes, admission_request
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import json_type, quote
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind, not_registered
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.scalars import base64_fault, illegal_base64
+
+GROUP, KIND = "admission.k8s.io", "AdmissionReview"
+VERSIONS = ("v1", "v1beta1")
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionReview:
+    uid: str
+    version: str
+    body: Json
+
+
+def new_review(seen: VersionedAttributes, versions: tuple[str, ...]) -> AdmissionReview | None:
+    """Build the review in the first supported version, or None without a supported version."""
+    for version in versions:
+        if version in VERSIONS:
+            uid = str(uuid4())
+            body = {"kind": KIND, "apiVersion": f"{GROUP}/{version}", "request": _request(uid, seen)}
+            return AdmissionReview(uid, version, body)
+    return None
+
+
+def _request(uid: str, seen: VersionedAttributes) -> Json:
+    """Build the request; keys and their order are identical in all versions."""
+    request = admission_request(seen.attributes, seen.match.kind, seen.match.resource)
+    return request | {"uid": uid, "object": seen.obj, "oldObject": seen.old}
+
 
 _FIELDS: dict[str, tuple[type, str]] = {
     "uid": (str, "types.UID"),

@@ -8,10 +8,8 @@ import logging
 from pilothouse.apiserver.admission.interface import Attributes
 from pilothouse.apiserver.admission.metrics import WEBHOOK_FAIL_OPEN
 from pilothouse.apiserver.admission.versioned import VersionedAttributes, versioned
-from pilothouse.apiserver.admission.webhook.calling import call
-from pilothouse.apiserver.admission.webhook.errors import CallingWebhookFailed, WebhookRejection
+from pilothouse.apiserver.admission.webhook.calling import CallingWebhookFailed, WebhookRejection, call, observed
 from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
-from pilothouse.apiserver.admission.webhook.observing import observed
 from pilothouse.apiserver.admission.webhook.plugin import WebhookPlugin
 from pilothouse.machinery.server_errors import InternalError
 from pilothouse.machinery.status_error import StatusError

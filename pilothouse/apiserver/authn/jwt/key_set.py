@@ -8,18 +8,37 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 import time
 from collections.abc import Sequence
+from http.client import responses
 from typing import Any
 
 import orjson
 
-from pilothouse.apiserver.authn.jwt.fetching import FetchFailed, fetch, tls_context
-from pilothouse.apiserver.authn.jwt.metrics import JWKS_FETCHES
 from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
 from pilothouse.apiserver.offload import offload_by_size
+from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, BackendFailed
+from pilothouse.apiserver.outbound.targets import target_of
+from pilothouse.apiserver.outbound.tls import verifying_context
+from pilothouse.apiserver.tallies import REGISTRY, CounterTally, HistogramTally
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
+
+LATENCY = HistogramTally(
+    "apiserver_authentication_jwt_authenticator_latency_seconds",
+    "Seconds that it took to authenticate a JWT, by result.",
+    ("result", "jwt_issuer_hash"),
+    bounds=(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 1.0, 2.0, 3.0, 4.0, 6.0),
+    registry=REGISTRY,
+)
+JWKS_FETCHES = CounterTally(
+    "apiserver_authentication_jwt_authenticator_jwks_fetches",
+    "Fetches of the keys of an issuer, by result.",
+    ("result", "jwt_issuer"),
+    registry=REGISTRY,
+)
+
 
 _log = logging.getLogger(__name__)
 
@@ -179,3 +198,46 @@ def _published(listed: Any) -> PublishedKey | None:
     except (jwt.PyJWTError, ValueError, TypeError, KeyError):
         return None
     return PublishedKey(str(listed.get("kid") or ""), key, algorithms)
+
+
+_TIMEOUT = 30.0
+_MAX_ANSWER = 1 << 20
+
+
+class FetchFailed(Exception):
+    """The request failed or returned an error status."""
+
+
+async def fetch(url: str, tls: ssl.SSLContext, *, token: str = "", timeout: float = _TIMEOUT) -> bytes:
+    """Fetch the URL; `token` is sent as bearer token. Raises FetchFailed."""
+    try:
+        async with asyncio.timeout(timeout):
+            return await _fetch(url, tls, token)
+    except TimeoutError:
+        raise FetchFailed(f"Get {url}: {DEADLINE_EXCEEDED}") from None
+
+
+async def _fetch(url: str, tls: ssl.SSLContext, token: str) -> bytes:
+    # Deferred import of the HTTP client.
+
+    from pilothouse.apiserver.outbound.request import AnswerTooLarge, OutboundRequest, ask
+
+    headers = [(b"user-agent", b"pilothouse"), (b"accept", b"*/*")]
+    if token:
+        headers.append((b"authorization", f"Bearer {token}".encode()))
+    try:
+        answer = await ask(OutboundRequest("GET", target_of(url, tls=tls), headers), limit=_MAX_ANSWER)
+
+    except (BackendFailed, AnswerTooLarge, ValueError) as error:
+        raise FetchFailed(f"Get {url}: {error}") from None
+    if answer.status != 200:
+        raise FetchFailed(f"Get {url}: {answer.status} {responses.get(answer.status, '')}")
+    return answer.body
+
+
+def tls_context(authorities: str) -> ssl.SSLContext:
+    """Build a TLS context that trusts the PEM bundle. Raises ValueError."""
+    try:
+        return verifying_context(authorities)
+    except ssl.SSLError:
+        raise ValueError("data does not contain any valid RSA or ECDSA certificates") from None

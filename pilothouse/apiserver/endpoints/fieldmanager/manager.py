@@ -11,8 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from pilothouse.apiserver.endpoints.fieldmanager.last_applied import KUBECTL, keep_up_to_date, remaining_conflicts
-from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import StructuredMerge, strip_meta
-from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
+from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import StructuredMerge, copy_of, strip_meta
 from pilothouse.machinery.apply.atoms import Unkeyed
 from pilothouse.machinery.apply.elements import InvalidElement
 from pilothouse.machinery.apply.fieldset import union

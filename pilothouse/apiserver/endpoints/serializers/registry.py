@@ -7,9 +7,8 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.endpoints.serializers.cbor import CborSerializer
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
-from pilothouse.apiserver.endpoints.serializers.json import JsonSerializer
+from pilothouse.apiserver.endpoints.serializers.json import JsonSerializer, YamlSerializer
 from pilothouse.apiserver.endpoints.serializers.protobuf import ProtobufSerializer, UnstructuredProtobufSerializer
-from pilothouse.apiserver.endpoints.serializers.yaml import YamlSerializer
 
 Serializers: TypeAlias = tuple[Serializer, ...]
 

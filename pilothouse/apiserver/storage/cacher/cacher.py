@@ -29,7 +29,7 @@ from pilothouse.apiserver.storage.cacher.window import ChangeWindow, WindowLimit
 from pilothouse.apiserver.storage.errors import Unavailable, Undecodable
 from pilothouse.apiserver.storage.interface import Revision, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
-from pilothouse.apiserver.tracing.spans import CURRENT, Attributes, audited, spanned
+from pilothouse.apiserver.tracing.spans import CURRENT, SpanAttributes, audited, spanned
 from pilothouse.machinery.names import GroupResource
 
 REVISION_PATIENCE = 3.0  # seconds that a read waits for its revision
@@ -37,7 +37,7 @@ READY_PATIENCE = 1.0  # seconds that a request waits for the cache to fill
 WATCH_BUFFER = 1000
 
 
-def _of_get(key: str, not_older_than: Revision | None) -> Attributes:
+def _of_get(key: str, not_older_than: Revision | None) -> SpanAttributes:
     return audited({"key": key, "resource-version": "" if not_older_than is None else str(not_older_than)})
 
 
@@ -288,7 +288,7 @@ class Cacher:
         self._metrics.listed(fetched=self._state.count(selection.keys), returned=len(page.objects))
         return page
 
-    def _of_spans(self) -> Attributes:
+    def _of_spans(self) -> SpanAttributes:
         return audited({"type": str(self._resource)})
 
     def _request_progress(self) -> None:

@@ -8,13 +8,13 @@ from pilothouse.apiserver.storage.cacher.pages import CachedPage, ListSelection,
 from pilothouse.apiserver.storage.errors import FutureRevision
 from pilothouse.apiserver.storage.interface import Page, Revision, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
-from pilothouse.apiserver.tracing.spans import Attributes, audited, spanned
+from pilothouse.apiserver.tracing.spans import SpanAttributes, audited, spanned
 
 _PAGE = 10_000
 _NO_KEY_HAS = "\x7f"
 
 
-def _of_list(selection: ListSelection) -> Attributes:
+def _of_list(selection: ListSelection) -> SpanAttributes:
     return audited({"key": selection.prefix, "limit": selection.limit, "continue": selection.after})
 
 

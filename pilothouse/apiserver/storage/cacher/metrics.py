@@ -11,9 +11,8 @@ from weakref import ref
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.metrics import count_list
-from pilothouse.apiserver.tallies import Count, CounterTally
+from pilothouse.apiserver.tallies import REGISTRY, Count, CounterTally
 from pilothouse.machinery.names import GroupResource
 
 _Series: TypeAlias = Counter | Gauge | Histogram

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 
 from prometheus_client import Gauge
 
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.errors import PluginCallFailed, TransformFailed
-from pilothouse.apiserver.tallies import CounterTally, HistogramTally
+from pilothouse.apiserver.tallies import REGISTRY, CounterTally, HistogramTally
 
 _OPERATIONS = CounterTally(
     "apiserver_storage_transformation_operations",

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from aetcd import rpc
 from prometheus_client import Histogram
 
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.etcd.client import EtcdClient
+from pilothouse.apiserver.tallies import REGISTRY
 
 # A lease is reused for a twentieth of the TTL, at most for a minute and for a limited number of keys.
 _REUSE_SHARE = 0.05

@@ -10,10 +10,10 @@ from itertools import chain
 
 from prometheus_client import Histogram
 
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.interface import Event
 from pilothouse.apiserver.storage.sqlite.checksums import COLUMNS, checksum
 from pilothouse.apiserver.storage.sqlite.schema import transaction
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.machinery.dataclass import dataclass
 
 COMMIT_DURATION = Histogram(

@@ -6,8 +6,7 @@ pods on the kubelet's node, with matching identities.
 
 from __future__ import annotations
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.admission.interface import Attributes, Operation, refused
 from pilothouse.apiserver.authz.interface import Attributes as Question
 from pilothouse.apiserver.authz.interface import Authorizer, Decision
 from pilothouse.apiserver.server.features import enabled

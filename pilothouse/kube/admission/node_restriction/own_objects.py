@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.admission.interface import Attributes, Operation, refused
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.certificates.x509 import BadRequestData, common_name, parse_request
 from pilothouse.kube.node_authorizer.authorizer import (

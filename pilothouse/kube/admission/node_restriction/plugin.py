@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
-from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation, refused
 from pilothouse.kube.admission.node_restriction.credentials import NodePodCertificates, NodeTokens
 from pilothouse.kube.admission.node_restriction.own_objects import (
     admit_claim_status,

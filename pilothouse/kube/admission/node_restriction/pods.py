@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.admission.interface import Attributes, Operation, refused
 from pilothouse.kinds.pods import MIRROR_POD, is_mirror_pod
 from pilothouse.kinds.references import config_map_names, secret_names
 from pilothouse.machinery.errors import NotFound

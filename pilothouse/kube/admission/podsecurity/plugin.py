@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
-from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.tallies import CounterTally
+from pilothouse.apiserver.tallies import REGISTRY, CounterTally
 from pilothouse.kube.admission.podsecurity.checks import CheckedPod, Violation
 from pilothouse.kube.admission.podsecurity.evaluator import (
     evaluate,

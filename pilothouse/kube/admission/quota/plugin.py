@@ -7,8 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
-from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation, refused
 from pilothouse.apiserver.registry.compiled import CompiledObjects
 from pilothouse.apiserver.registry.errors import MODIFIED, map_storage_errors
 from pilothouse.apiserver.registry.own_access import parse_all

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilothouse.apiserver.endpoints.groups import ServedResource
-from pilothouse.apiserver.registry.carry_over import carry_over
+from pilothouse.apiserver.registry.metadata import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.table import AGE, NAME, Cell, Column
 from pilothouse.apiserver.storage.object import Fields

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import map_storage_errors
-from pilothouse.apiserver.registry.operations import Result, Validate
+from pilothouse.apiserver.registry.operations import RequestContext, Result, Validate
 from pilothouse.apiserver.registry.options import Preconditions, WriteOptions, failed_precondition, invalid_object
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.features import enabled

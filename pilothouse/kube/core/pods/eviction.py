@@ -8,9 +8,15 @@ from typing import Protocol
 from pilothouse.apiserver.endpoints.decoding import DecodedObject
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
-from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.finalizers_and_grace import check_preconditions
-from pilothouse.apiserver.registry.operations import Result, Validate, object_of, unchecked, unchecked_update
+from pilothouse.apiserver.registry.operations import (
+    RequestContext,
+    Result,
+    Validate,
+    object_of,
+    unchecked,
+    unchecked_update,
+)
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, Preconditions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.kinds.conditions import is_true

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 
-from pilothouse.apiserver.registry.carry_over import carry_over
+from pilothouse.apiserver.registry.metadata import carry_over
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.kinds.pods import is_sidecar
 from pilothouse.kube.core.pods.equality import same_spec

@@ -8,7 +8,7 @@ from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.registry.resource import Names
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.apiserver.registry.view import StatusStore
 from pilothouse.kube.core.nodes.resource import NODES
 from pilothouse.kube.core.pods.binding import BINDING, BindingStorage, LegacyBindingStorage
 from pilothouse.kube.core.pods.connect.kubelet import KubeletConfig, Kubelets

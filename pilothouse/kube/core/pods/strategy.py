@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
-from pilothouse.apiserver.registry.carry_over import begin_generation, carry_over, reset_object_meta_for_status
+from pilothouse.apiserver.registry.metadata import begin_generation, carry_over, reset_object_meta_for_status
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.kinds.pods import has_ended, set_pod_condition
 from pilothouse.kube.core.pods.defaults.pod import default_pod

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from typing import Any
 
-from pilothouse.apiserver.registry.carry_over import carry_over
+from pilothouse.apiserver.registry.metadata import carry_over
 from pilothouse.kinds.pods import is_mirror_pod
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.internal_form import difference, internal_form, internal_pod_spec

@@ -14,8 +14,8 @@ from random import Random, SystemRandom
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kube.networking.ip_addresses import FAMILY_LABEL, IP_ADDRESSES, MANAGED_BY_LABEL
 from pilothouse.kube.served import tracked_access

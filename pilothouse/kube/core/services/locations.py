@@ -14,7 +14,7 @@ from functools import cache
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.outbound.tls import unverified_context
-from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.operations import RequestContext
 from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.kube.core.pods.connect.kubelet import Kubelets

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.apiserver.registry.view import StatusStore
 from pilothouse.apiserver.server.hooks import PostStartHook
 from pilothouse.kube.core.endpoints import ENDPOINTS
 from pilothouse.kube.core.nodes.resource import NODES

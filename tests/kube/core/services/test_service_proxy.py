@@ -12,7 +12,7 @@ from services import Cluster, service_cluster
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.operations import RequestContext
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.request_info import request_info
 from pilothouse.kube.core.services.locations import Location

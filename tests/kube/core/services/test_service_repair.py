@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from services import Cluster, service_cluster
 
-from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.kube.core.services.ipallocator import new_ip_address
 from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.core.services.port_set import PortSet

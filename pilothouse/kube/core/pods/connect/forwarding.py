@@ -12,7 +12,7 @@ from pilothouse.apiserver.outbound.exchange import Head
 from pilothouse.apiserver.outbound.failures import UNREACHABLE_SERVICE, BackendFailed, get_problem
 from pilothouse.apiserver.outbound.request import OutboundRequest, header, send
 from pilothouse.apiserver.outbound.targets import Target
-from pilothouse.apiserver.proxy.headers import CORS, HOP_BY_HOP, forwarded_for
+from pilothouse.apiserver.proxy.upgrades import CORS, HOP_BY_HOP, forwarded_for
 from pilothouse.apiserver.streams import UntilEnd, close_stream, whole_or_stream
 from pilothouse.kube.core.pods.connect.html_links import Links
 from pilothouse.kube.core.pods.connect.pages import rewritten_page

@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network
 from urllib.parse import urlencode
 
 from pilothouse.apiserver.outbound.targets import Target
-from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.operations import RequestContext
 from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.kinds.pods import all_containers, node_name

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pilothouse.apiserver.endpoints.options import boolean, integer
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.outbound.targets import Target
-from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.operations import RequestContext
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.core.pods.connect.locations import PodLocations
 from pilothouse.kube.core.pods.validation.claims import NO_FIELD

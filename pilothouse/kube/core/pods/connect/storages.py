@@ -9,9 +9,8 @@ from pilothouse.apiserver.authz.interface import Authorizer, Decision, attribute
 from pilothouse.apiserver.endpoints.options import boolean
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.outbound.targets import Target, escaped_path
-from pilothouse.apiserver.proxy.metrics import WEBSOCKETS
-from pilothouse.apiserver.proxy.upgrades import forward_upgrade
-from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.proxy.upgrades import WEBSOCKETS, forward_upgrade
+from pilothouse.apiserver.registry.operations import RequestContext
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.serving.upgrade import is_upgrade
 from pilothouse.kube.core.pods.connect.kubelet import Kubelets

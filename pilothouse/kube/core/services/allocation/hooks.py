@@ -10,8 +10,8 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from pilothouse.apiserver.registry.hooks import Hooks
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.strategy import Hooks
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.kube.core.services.allocation.cluster_ips import ClusterIPOperation, canonical
 from pilothouse.kube.core.services.allocation.ip_families import ClusterFamilies, init_ip_families

@@ -1,27 +1,76 @@
-"""A compiled validating policy: evaluates a request into decisions."""
+"""A compiled validating policy: evaluates a request into decisions and audit annotations."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Any
 
-from pilothouse.apiserver.admission.policy.composition import Composition
-from pilothouse.apiserver.admission.policy.validating.decisions import (
-    ADMITTED,
-    AuditAnnotation,
-    PolicyDecision,
-    PolicyDecisionEvaluation,
-    ValidateResult,
-)
+from pilothouse.apiserver.admission.policy.invocations import Composition
 from pilothouse.apiserver.admission.versioned import VersionedAttributes
 from pilothouse.apiserver.cel.authorization import Authorizations
-from pilothouse.apiserver.cel.evaluation import BUDGET, Activation, Evaluation, ExpressionEvaluator, OutOfBudget
+from pilothouse.apiserver.cel.evaluation import (
+    BUDGET,
+    OUT_OF_BUDGET,
+    Activation,
+    Evaluation,
+    ExpressionEvaluator,
+    OutOfBudget,
+)
 from pilothouse.apiserver.cel.expression import Expression, NamedExpression, compiled
 from pilothouse.apiserver.cel.match_conditions import MatchFailed
 from pilothouse.machinery.cel.interpreter.values import type_name
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
+
+
+class PolicyDecisionEvaluation(Enum):
+    ADMIT = "admit"
+    DENY = "deny"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyDecision:
+    """Decision of an expression."""
+
+    denied: bool
+    """Errors deny unless failurePolicy is Ignore."""
+    outcome: PolicyDecisionEvaluation
+    message: str = ""
+    reason: str = ""
+    elapsed: float = 0.0
+
+    @property
+    def error_type(self) -> str:
+        """Return the metric label of the error."""
+        if self.outcome is PolicyDecisionEvaluation.ADMIT:
+            return "no_error"
+        if self.message.startswith("compilation"):
+            return "compile_error"
+        if self.message.startswith(OUT_OF_BUDGET):
+            return "out_of_budget"
+        return "invalid_error"
+
+
+ADMITTED = PolicyDecision(False, PolicyDecisionEvaluation.ADMIT)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditAnnotation:
+    key: str
+    value: str = ""
+    error: str = ""
+    """A non-empty error denies the request."""
+    elapsed: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ValidateResult:
+    decisions: tuple[PolicyDecision, ...] = ()
+    annotations: tuple[AuditAnnotation, ...] = ()
+
 
 _LONGEST_MESSAGE = 5 * 1024
 _AUTHORIZER = ("authorizer", "authorizer.requestResource")

@@ -10,7 +10,7 @@ from pilothouse.apiserver.admission.metrics import (
     MATCH_CONDITION_EXCLUSIONS,
     MATCH_CONDITION_SECONDS,
 )
-from pilothouse.apiserver.admission.versioned import VersionedAttributes
+from pilothouse.apiserver.admission.versioned import VersionedAttributes, admission_variables
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -40,7 +40,6 @@ async def conditions_hold(
 ) -> bool:
     """Return whether all conditions hold. Raises MatchFailed on errors, unless the owner fails open."""
     # Deferred import: CEL is expensive to import for servers without expressions.
-    from pilothouse.apiserver.admission.variables import admission_variables
     from pilothouse.apiserver.cel.match_conditions import MatchFailed
 
     attributes = seen.attributes

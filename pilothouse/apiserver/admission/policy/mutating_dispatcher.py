@@ -9,17 +9,12 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from pilothouse.apiserver.admission.equivalents import ServedForm
-from pilothouse.apiserver.admission.interface import Attributes
-from pilothouse.apiserver.admission.policy.hooks import Hook
-from pilothouse.apiserver.admission.policy.invocations import Invocation, Invocations, Misconfigured
-from pilothouse.apiserver.admission.policy.metrics import MUTATING
-from pilothouse.apiserver.admission.policy.mutating.errors import MutationFailed
-from pilothouse.apiserver.admission.policy.mutating.mutator import Mutation, Mutator
+from pilothouse.apiserver.admission.interface import Attributes, ServedForm, refused
+from pilothouse.apiserver.admission.policy.invocations import MUTATING, Invocation, Invocations, Misconfigured
+from pilothouse.apiserver.admission.policy.mutator import Mutation, MutationFailed, Mutator
+from pilothouse.apiserver.admission.policy.source import Hook
 from pilothouse.apiserver.admission.previously_invoked import PreviouslyInvoked
-from pilothouse.apiserver.admission.refusals import refused
-from pilothouse.apiserver.admission.variables import admission_variables
-from pilothouse.apiserver.admission.versioned import VersionedAttributes, admit_change, versioned
+from pilothouse.apiserver.admission.versioned import VersionedAttributes, admission_variables, admit_change, versioned
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.cel.authorization import Authorizations
 from pilothouse.machinery.codec.json import canonical_json

@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from pilothouse.apiserver.admission.interface import Attributes
-from pilothouse.apiserver.admission.policy.hooks import Hook, PolicyBinding
-from pilothouse.apiserver.admission.policy.invocations import Invocation, Invocations, Misconfigured
-from pilothouse.apiserver.admission.policy.metrics import VALIDATING
-from pilothouse.apiserver.admission.policy.validating.decisions import (
+from pilothouse.apiserver.admission.interface import Attributes, refused
+from pilothouse.apiserver.admission.policy.invocations import VALIDATING, Invocation, Invocations, Misconfigured
+from pilothouse.apiserver.admission.policy.source import Hook, PolicyBinding
+from pilothouse.apiserver.admission.policy.validator import (
     PolicyDecision,
     PolicyDecisionEvaluation,
+    PolicyValidator,
     ValidateResult,
 )
-from pilothouse.apiserver.admission.policy.validating.validator import PolicyValidator
-from pilothouse.apiserver.admission.refusals import refused
-from pilothouse.apiserver.admission.variables import admission_variables
-from pilothouse.apiserver.admission.versioned import versioned
+from pilothouse.apiserver.admission.versioned import admission_variables, versioned
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.cel.authorization import Authorizations
 from pilothouse.machinery.dataclass import dataclass

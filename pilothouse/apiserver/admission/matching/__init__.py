@@ -1,1 +1,0 @@
-"""Request matching for webhooks and policies."""

@@ -1,1 +1,0 @@
-"""MutatingAdmissionPolicy: expressions that mutate objects."""

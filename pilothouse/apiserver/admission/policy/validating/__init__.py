@@ -1,1 +1,0 @@
-"""ValidatingAdmissionPolicy: expressions that must be true for a write."""

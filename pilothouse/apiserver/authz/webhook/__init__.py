@@ -1,1 +1,0 @@
-"""Authorization by a SubjectAccessReview webhook."""
