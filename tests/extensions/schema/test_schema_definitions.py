@@ -166,6 +166,14 @@ def test_what_a_rule_says_about_itself_must_make_sense(rule: dict[str, Any], exp
     assert rule_errors({"type": "object", "properties": {"a": TEXT}}, rule) == [expected]
 
 
+@pytest.mark.parametrize(
+    "unsupported", [{"id": "x"}, {"items": [TEXT]}, {"x-kubernetes-preserve-unknown-fields": False}]
+)
+def test_field_path_is_not_resolved_in_a_schema_that_is_not_structural(unsupported: dict[str, Any]) -> None:
+    schema = {"type": "object", "properties": {"a": {**TEXT, **unsupported}}}
+    assert not any("valid path" in error for error in rule_errors(schema, {"rule": "true", "fieldPath": ".no"}))
+
+
 def test_rules_that_cost_too_much_are_refused_unless_they_are_stored_already() -> None:
     listed = {"type": "object", "properties": {"l": {"type": "array", "items": {**TEXT, "maxLength": 100}}}}
     rule = {"rule": "self.l.all(x, x.contains('a') && self.l.size() > 1)"}

@@ -13,7 +13,7 @@ from pilothouse.extensions.schema.field_paths import InvalidFieldPath, find_fiel
 from pilothouse.extensions.schema.metrics import COMPILATION
 from pilothouse.extensions.schema.rules.declared import MAX_REQUEST_SIZE, declared_type
 from pilothouse.extensions.schema.rules.programs import RuleFaults, TypedEnvironment
-from pilothouse.extensions.schema.structural import VALIDATIONS, Structural, structural
+from pilothouse.extensions.schema.structural import VALIDATIONS, Structural, is_structural, structural
 from pilothouse.machinery.cel.cost.estimate import estimated_cost
 from pilothouse.machinery.cel.cost.sizes import product, total
 from pilothouse.machinery.cel.declared import Declared
@@ -30,6 +30,8 @@ _LINE_BREAK = re.compile(r"[\n\r]")
 
 def validate_rule_declarations(schema: Json, path: Path) -> Errors:
     """Validate the declaration of a rule without compiling its expressions."""
+    with_path = any(rule.get("fieldPath") for rule in schema.get(VALIDATIONS) or [])
+    fields = structural(schema) if with_path and is_structural(schema) else None
     for index, rule in enumerate(schema.get(VALIDATIONS) or []):
         at = path.child(VALIDATIONS).index(index)
         text, message = rule.get("rule") or "", rule.get("message") or ""
@@ -46,16 +48,18 @@ def validate_rule_declarations(schema: Json, path: Path) -> Errors:
         if rule.get("reason") is not None and rule["reason"] not in _REASONS:
             yield not_supported(at.child("reason"), rule["reason"], _REASONS)
         if rule.get("fieldPath"):
-            yield from _validate_field_path(rule["fieldPath"], schema, at.child("fieldPath"))
+            yield from _validate_field_path(rule["fieldPath"], fields, at.child("fieldPath"))
 
 
-def _validate_field_path(field_path: str, schema: Json, path: Path) -> Errors:
+def _validate_field_path(field_path: str, schema: Structural | None, path: Path) -> Errors:
     if not field_path.strip():
         yield invalid(path, field_path, EMPTY_IF_SPECIFIED_ERROR)
     if _LINE_BREAK.search(field_path):
         yield invalid(path, field_path, LINE_BREAKS_ERROR)
+    if schema is None:
+        return
     try:
-        find_field(field_path, structural(schema))
+        find_field(field_path, schema)
     except InvalidFieldPath:
         yield invalid(path, field_path, "must be a valid path")
 
