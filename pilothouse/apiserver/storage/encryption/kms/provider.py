@@ -39,6 +39,7 @@ class KmsProvider:
     def of(cls, config: Json) -> KmsProvider:
         """Create a provider from its configuration. Raises ValueError without gRPC."""
         try:
+            import google.protobuf  # noqa: F401
             import grpc.aio  # noqa: F401
         except ImportError:
             from pilothouse.machinery.installation import extra_command
