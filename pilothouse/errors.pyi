@@ -28,4 +28,4 @@ from pilothouse.machinery.server_errors import Timeout as Timeout
 from pilothouse.machinery.server_errors import TooManyRequests as TooManyRequests
 from pilothouse.machinery.status_error import PilothouseError as PilothouseError
 from pilothouse.machinery.status_error import StatusError as StatusError
-from pilothouse.testing.errors import StartError as StartError
+from pilothouse.testing.running import StartError as StartError

@@ -6,11 +6,13 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from pilothouse.aggregator.apiservice.order import api_service_name
+from pilothouse.aggregator.apiservice.apiservices import api_service_name
 from pilothouse.aggregator.apiservice.strategy import API_SERVICES
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +22,6 @@ class APIServicePriority:
     group: int
     version: int
 
-
-_log = logging.getLogger(__name__)
 
 Priorities: TypeAlias = Mapping[GroupVersion, APIServicePriority]
 

@@ -14,8 +14,8 @@ from copy import deepcopy
 from enum import Enum
 from typing import Protocol
 
+from pilothouse.aggregator.apiservice.apiservices import APIServices
 from pilothouse.aggregator.apiservice.strategy import API_SERVICES, AVAILABLE, GROUP_VERSION
-from pilothouse.aggregator.apiservices import APIServices
 from pilothouse.apiserver.server.checks import Unhealthy
 from pilothouse.apiserver.server.health import HealthCheck
 from pilothouse.apiserver.tallies import REGISTRY
@@ -32,6 +32,10 @@ _log = logging.getLogger(__name__)
 
 _NAME = "autoregister"
 _WORKERS = 32  # concurrent writes of the first start share commits
+
+AUTO_REGISTER_MANAGED_LABEL = "kube-aggregator.kubernetes.io/automanaged"
+MANAGE_ON_START = "onstart"
+MANAGE_CONTINUOUSLY = "true"
 
 
 class AutoAPIServiceRegistration(Protocol):
@@ -172,11 +176,6 @@ def autoregister_completion(wanted: Iterable[Json], api_services: APIServices) -
 
     api_services.listen(changed)
     return HealthCheck("autoregister-completion", probe, boot_sequence=True)
-
-
-AUTO_REGISTER_MANAGED_LABEL = "kube-aggregator.kubernetes.io/automanaged"
-MANAGE_ON_START = "onstart"
-MANAGE_CONTINUOUSLY = "true"
 
 
 class CurrentState(Enum):

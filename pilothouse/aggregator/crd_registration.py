@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from pilothouse.aggregator.api_services_to_register import APIServicePriority, make_api_service
-from pilothouse.aggregator.apiservice.order import api_service_name
+from pilothouse.aggregator.apiservice.apiservices import api_service_name
 from pilothouse.aggregator.autoregister import AutoAPIServiceRegistration
 from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.client.controller import Controller

@@ -1,27 +1,27 @@
-"""The aggregator: the first server of the chain.
-
-An APIService assigns a group version to the local servers or to a remote server. The aggregator publishes the groups,
-health checks, hooks and paths of the whole chain.
-"""
+"""The aggregator: the first server of the chain, with the merged discovery and OpenAPI documents of all servers."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine
 from dataclasses import field
 
-from pilothouse.aggregator.aggregation import Aggregation
 from pilothouse.aggregator.api_services_to_register import Priorities, api_services_to_register
+from pilothouse.aggregator.apiservice.apiservices import APIServices
 from pilothouse.aggregator.apiservice.strategy import API_SERVICES, GROUP_VERSION, APIServiceStore
-from pilothouse.aggregator.apiservice_registration import APIServiceRegistrationController
-from pilothouse.aggregator.apiservices import APIServices
 from pilothouse.aggregator.autoregister import AutoRegisterController, autoregister_completion
 from pilothouse.aggregator.availability.checks import Services
-from pilothouse.aggregator.availability.controller import LocalAvailableController
-from pilothouse.aggregator.availability.remote import RemoteAvailableController
+from pilothouse.aggregator.availability.controller import LocalAvailableController, RemoteAvailableController
 from pilothouse.aggregator.availability.status import AvailabilityStatus
 from pilothouse.aggregator.crd_registration import CRDRegistrationController, CustomResourceDefinitions
 from pilothouse.aggregator.discovery.groups import apis_handler
-from pilothouse.aggregator.handler_manager import ProxyHandlers
+from pilothouse.aggregator.discovery.manager import DiscoveryManager
+from pilothouse.aggregator.handler_manager import APIServiceRegistrationController, ProxyHandlers
+from pilothouse.aggregator.openapi.controller import V2_NAME, V3_NAME, OpenAPIAggregationController
+from pilothouse.aggregator.openapi.documents import AggregatedOpenAPI
+from pilothouse.aggregator.openapi.v2_aggregator import SpecAggregator
+from pilothouse.aggregator.openapi.v3_aggregator import SpecProxier
 from pilothouse.aggregator.proxy.handler import ProxyConfig
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.discovery.handlers import with_aggregated
@@ -32,6 +32,9 @@ from pilothouse.apiserver.server.hooks import HookContext, nothing_to_start
 from pilothouse.apiserver.server.server import GenericAPIServer, PreparedAPIServer
 from pilothouse.client.rest.client import Client
 from pilothouse.machinery.dataclass import dataclass
+
+FIRST_ANSWERS_WITHIN = 1.0
+"""Seconds that the start waits for known aggregated servers, so that their discovery is not Stale at first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,3 +138,42 @@ class Aggregator:
 
         self.generic.add_post_start_hook("kube-apiserver-autoregistration", start)
         self.generic.add_health_check(autoregister_completion(wanted, self.api_services))
+
+
+class Aggregation:
+    """Merges discovery and OpenAPI documents of the servers behind APIServices with the local ones."""
+
+    def __init__(
+        self, generic: GenericAPIServer, priorities: Priorities, *, first_answers_within: float = FIRST_ANSWERS_WITHIN
+    ) -> None:
+        self._first_answers_within = first_answers_within
+        v2, v3 = SpecAggregator(), SpecProxier()
+        self.discovery = DiscoveryManager(generic.discovery, priorities)
+        self.openapi = OpenAPIAggregationController(V2_NAME, v2)
+        self.openapi_v3 = OpenAPIAggregationController(V3_NAME, v3)
+        generic.openapi_documents = AggregatedOpenAPI(generic.openapi, v2, v3)
+
+    def follow(self, handlers: ProxyHandlers) -> None:
+        """Subscribe the controllers to APIServices."""
+        for controller in (self.openapi, self.openapi_v3, self.discovery):
+            handlers.add_controller(controller)
+
+    def add_discovery_hook(self, generic: GenericAPIServer, api_services_known: asyncio.Event) -> None:
+        async def start(context: HookContext) -> None:
+            """Return once the document lists every APIService; entries may still be Stale."""
+            await api_services_known.wait()
+            context.spawn(self.discovery.run(), name="apiservice-discovery-controller")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.discovery.wait_tried(), self._first_answers_within)
+
+        generic.add_post_start_hook("apiservice-discovery-controller", start)
+
+    def add_openapi_hooks(self, generic: GenericAPIServer) -> None:
+        async def start_v2(context: HookContext) -> None:
+            context.spawn(self.openapi.run(), name="apiservice-openapi-controller")
+
+        async def start_v3(context: HookContext) -> None:
+            context.spawn(self.openapi_v3.run(), name="apiservice-openapiv3-controller")
+
+        generic.add_post_start_hook("apiservice-openapi-controller", start_v2)
+        generic.add_post_start_hook("apiservice-openapiv3-controller", start_v3)

@@ -12,10 +12,9 @@ from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.apiserver.storage.snapshots import Snapshots
 from pilothouse.bench.clock_kind import CHECK, CLOCK, ServerClock
-from pilothouse.bench.connections import Connections
 from pilothouse.bench.definitions import GROUP, VERSION
 from pilothouse.bench.faults.definition import FAULT
-from pilothouse.bench.faults.faults import Faults
+from pilothouse.bench.faults.faults import Connections, Faults
 from pilothouse.bench.recording_kind import RECORDING, Recordings
 from pilothouse.bench.scope import ServerScope, Traffic
 from pilothouse.bench.served_kind import Owner, ServedKind

@@ -1,21 +1,28 @@
-"""A kind of the test bench: its endpoints, and the status updates of its owner."""
+"""A kind of the test bench: its endpoints, the status updates of its owner, and a store that notifies the owner of
+writes."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol, TypeAlias
+
+import orjson
 
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.registry.own_access import OwnAccess
+from pilothouse.apiserver.storage.delegating import DelegatingStore
 from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict
-from pilothouse.apiserver.storage.interface import Store
-from pilothouse.bench.observed_store import ObservedStore
+from pilothouse.apiserver.storage.interface import Entry, Revision, Store
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.customresources.version_endpoints import api_versions, open_registry
 from pilothouse.machinery.objects import Json, name_of
 
 _WRITE_DELAY: Final = 0.05
 """Seconds to collect status changes before a write; a read flushes them earlier."""
+
+Hear: TypeAlias = Callable[[str, Json | None], Awaitable[None]]
+"""Told the name of an object, and the object; None when it is gone. The writer waits until it returns."""
 
 
 class Owner(Protocol):
@@ -108,3 +115,30 @@ class ServedKind:
         revised = self._owner.revised(name, obj)
         if revised is not None and revised != obj:
             await self.registry.replace(current, revised)
+
+
+class ObservedStore(DelegatingStore):
+    """The objects of one resource without namespaces."""
+
+    def __init__(self, store: Store, hear: Hear) -> None:
+        super().__init__(store)
+        self._hear = hear
+
+    async def create(self, key: str, value: bytes, *, ttl: int = 0) -> Entry:
+        entry = await super().create(key, value, ttl=ttl)
+        await self._hear(_name(key), orjson.loads(value))
+        return entry
+
+    async def update(self, key: str, value: bytes, *, expected: Revision, ttl: int = 0) -> Entry:
+        entry = await super().update(key, value, expected=expected, ttl=ttl)
+        await self._hear(_name(key), orjson.loads(value))
+        return entry
+
+    async def delete(self, key: str, *, expected: Revision) -> Entry:
+        entry = await super().delete(key, expected=expected)
+        await self._hear(_name(key), None)
+        return entry
+
+
+def _name(key: str) -> str:
+    return key.rpartition("/")[2]

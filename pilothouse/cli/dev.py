@@ -13,7 +13,7 @@ def main(arguments: Sequence[str]) -> int:
     parsed = _parser().parse_args(arguments)
     import asyncio
 
-    from pilothouse.scaffold.errors import ScaffoldError
+    from pilothouse.scaffold.names import ScaffoldError
 
     try:
         asyncio.run(_develop(parsed.kubeconfig and parsed.kubeconfig.absolute()))

@@ -11,8 +11,8 @@ from pilothouse.cli.arguments import CommandParser
 
 def main(arguments: Sequence[str]) -> int:
     parsed = _parser().parse_args(arguments)
-    from pilothouse.scaffold.errors import ScaffoldError
     from pilothouse.scaffold.generate import write_docs
+    from pilothouse.scaffold.names import ScaffoldError
     from pilothouse.scaffold.project import find_project
     from pilothouse.scaffold.reference import reference
 

@@ -11,9 +11,9 @@ from pilothouse.cli.arguments import CommandParser
 
 def main(arguments: Sequence[str]) -> int:
     parsed = _parser().parse_args(arguments)
-    from pilothouse.scaffold.errors import ScaffoldError
     from pilothouse.scaffold.generate import write_manifests
     from pilothouse.scaffold.manifests import Manifests, as_yaml
+    from pilothouse.scaffold.names import ScaffoldError
     from pilothouse.scaffold.project import find_project
 
     try:

@@ -25,8 +25,8 @@ _PARTS = (
 def main(arguments: Sequence[str]) -> int:
     """Return 0 if the project is complete, 1 if the user must edit a file first. Edited files are never overwritten."""
     parsed = _parser().parse_args(arguments)
-    from pilothouse.scaffold.errors import ScaffoldError
     from pilothouse.scaffold.generate import generate
+    from pilothouse.scaffold.names import ScaffoldError
 
     try:
         project, lines = _new_server(parsed) if parsed.thing == "server" else _new_part(parsed)

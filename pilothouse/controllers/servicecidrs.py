@@ -18,8 +18,7 @@ from pilothouse.client.rest.options import PatchType
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import IP_ADDRESSES, SERVICE_CIDRS
 from pilothouse.kinds.conditions import Condition, find_condition
-from pilothouse.kinds.deletion import deletion_time, is_deleting
-from pilothouse.kinds.finalizers import has_finalizer
+from pilothouse.kinds.deletion import deletion_time, has_finalizer, is_deleting
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, labels_of, name_of
 from pilothouse.machinery.status_error import StatusError

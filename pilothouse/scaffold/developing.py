@@ -22,12 +22,16 @@ from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 from pilothouse.controlplane.data_dir import DataDir, DataDirError
 from pilothouse.machinery.platform import NEW_PROCESS_GROUP, stop_process
-from pilothouse.scaffold.errors import ScaffoldError
+from pilothouse.scaffold.names import ScaffoldError
 from pilothouse.scaffold.project import Project
-from pilothouse.testing.errors import StartError
-from pilothouse.testing.running import server
+from pilothouse.testing.running import StartError, server
 
 _FOLDER = ".pilothouse"
+
+_POLL_INTERVAL = 0.5
+_STOP_TIMEOUT = 15.0
+Snapshot = dict[str, tuple[int, int]]
+"""path -> (modification time in nanoseconds, size)"""
 
 
 async def develop(
@@ -85,13 +89,6 @@ def _locked_folder(project: Project) -> Iterator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         locked.close()
-
-
-_POLL_INTERVAL = 0.5
-_STOP_TIMEOUT = 15.0
-
-Snapshot = dict[str, tuple[int, int]]
-"""path -> (modification time in nanoseconds, size)"""
 
 
 class Reloader:

@@ -8,7 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.scaffold.errors import ScaffoldError
+from pilothouse.scaffold.names import ScaffoldError
+
+_COMMENTS = {".yaml": ("# ", ""), ".md": ("<!-- ", " -->")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +71,6 @@ def _opened(folder: Path, files: Iterable[File]) -> Iterator[tuple[Path, str]]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.open("x").close()
         yield path, file.content
-
-
-_COMMENTS = {".yaml": ("# ", ""), ".md": ("<!-- ", " -->")}
 
 
 def replace(folder: Path, path: str, body: str) -> list[str]:

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pilothouse.scaffold.errors import ScaffoldError
 from pilothouse.scaffold.files import replace
 from pilothouse.scaffold.manifests import Manifests, as_yaml
+from pilothouse.scaffold.names import ScaffoldError
 from pilothouse.scaffold.project import Project, find_project
 from pilothouse.scaffold.reference import page
 

@@ -6,9 +6,9 @@ import re
 from keyword import iskeyword
 
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_subdomain
 from pilothouse.machinery.versions import is_version
-from pilothouse.scaffold.errors import ScaffoldError
 
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]{0,58}", re.ASCII)
 """Limits the plural and the list kind to 63 characters."""
@@ -20,6 +20,10 @@ _RESERVED_NAMES = frozenset(
 """Names that the generated files import."""
 _BUILT_IN = frozenset(("status", "scale"))
 """Subresources that follow from the types of a kind."""
+
+
+class ScaffoldError(PilothouseError):
+    """Nothing was written. The message names the problem and the next step."""
 
 
 @dataclass(frozen=True, slots=True)

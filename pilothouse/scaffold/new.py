@@ -12,9 +12,8 @@ from string import Template
 
 import pilothouse
 from pilothouse.builder.kind import plural_of
-from pilothouse.scaffold.errors import ScaffoldError
 from pilothouse.scaffold.files import File, read, write
-from pilothouse.scaffold.names import KindName, package_of
+from pilothouse.scaffold.names import KindName, ScaffoldError, package_of
 from pilothouse.scaffold.project import Project, project_in
 
 _SERVER = {
@@ -40,6 +39,8 @@ _SUBRESOURCE = {
     "{package}/resources/{version}/{module}_{function}.py": "subresource.py",
     "tests/test_{version}_{module}_{function}.py": "test_subresource.py",
 }
+
+_FOLDER = "templates"
 
 
 def new_server(folder: Path, group: str) -> list[str]:
@@ -122,9 +123,6 @@ def _how_to_import(project: Project, module: str) -> list[str]:
 
 def _to_add(target: str, lines: str) -> list[str]:
     return [f"Add to {target}:", "", lines, ""]
-
-
-_FOLDER = "templates"
 
 
 def render(template: str, **names: str) -> str:

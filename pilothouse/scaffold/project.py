@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.scaffold.errors import ScaffoldError
-from pilothouse.scaffold.names import KindName, check_group, package_of
+from pilothouse.scaffold.names import KindName, ScaffoldError, check_group, package_of
 
 if TYPE_CHECKING:
     from pilothouse.builder.server import APIServer

@@ -1,7 +1,10 @@
-"""Writes of the scheduler to pods: bindings, the PodScheduled condition, and nominated nodes."""
+"""Writes of the scheduler about pods: bindings, the PodScheduled condition, nominated nodes, and events."""
 
 from __future__ import annotations
 
+from pilothouse.client.clock import Clock
+from pilothouse.client.events.event import NORMAL, WARNING
+from pilothouse.client.events.series_recorder import SeriesRecorder
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import DeleteOptions, PatchType
 from pilothouse.controllers.resources import PODS
@@ -9,11 +12,13 @@ from pilothouse.kinds.conditions import find_condition
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import now
-from pilothouse.scheduler.cache.pod_info import PodInfo
+from pilothouse.scheduler.cache.pod_info import DEFAULT_SCHEDULER, PodInfo
 
 POD_SCHEDULED, DISRUPTION_TARGET = "PodScheduled", "DisruptionTarget"
 UNSCHEDULABLE, SCHEDULER_ERROR = "Unschedulable", "SchedulerError"
 PREEMPTED = "PreemptionByScheduler"
+
+_LONGEST_NOTE, _CUT_OFF = 1024, " ..."
 
 
 class PodWriter:
@@ -73,3 +78,27 @@ def _changed_condition(pod: PodInfo, kind: str, status: str, reason: str, messag
     moved = found.get("status") != status
     since = now() if moved else found.get("lastTransitionTime")
     return {"conditions": [{**wanted, "lastProbeTime": None, "lastTransitionTime": since}]}
+
+
+class SchedulerEvents:
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._recorder = SeriesRecorder(client, DEFAULT_SCHEDULER, clock=clock)
+
+    async def run(self) -> None:
+        await self._recorder.run()
+
+    def scheduled(self, pod: PodInfo, node_name: str) -> None:
+        note = f"Successfully assigned {pod.key} to {node_name}"
+        self._recorder.event(_typed(pod), NORMAL, "Scheduled", "Binding", note)
+
+    def failed(self, pod: PodInfo, message: str) -> None:
+        note = message if len(message) <= _LONGEST_NOTE else message[: _LONGEST_NOTE - len(_CUT_OFF)] + _CUT_OFF
+        self._recorder.event(_typed(pod), WARNING, "FailedScheduling", "Scheduling", note)
+
+    def preempted(self, victim: PodInfo, preemptor: PodInfo, node_name: str) -> None:
+        note = f"Preempted by pod {preemptor.uid} on node {node_name}"
+        self._recorder.event(_typed(victim), NORMAL, "Preempted", "Preempting", note)
+
+
+def _typed(pod: PodInfo) -> Json:
+    return {**pod.pod, "apiVersion": "v1", "kind": "Pod"}

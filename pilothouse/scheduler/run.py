@@ -20,14 +20,12 @@ from pilothouse.controllers.resources import (
 )
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.scheduler.cluster_events import Subject
-from pilothouse.scheduler.events import SchedulerEvents
 from pilothouse.scheduler.framework import Framework
 from pilothouse.scheduler.informers import ClusterState
 from pilothouse.scheduler.plugins.handle import Handle, Listers
-from pilothouse.scheduler.pod_writer import PodWriter
+from pilothouse.scheduler.pod_writer import PodWriter, SchedulerEvents
 from pilothouse.scheduler.preemption.preemption import Preemption
-from pilothouse.scheduler.queue.hints import QueueingHints
-from pilothouse.scheduler.queue.scheduling_queue import SchedulingQueue
+from pilothouse.scheduler.queue.scheduling_queue import QueueingHints, SchedulingQueue
 from pilothouse.scheduler.scheduler import Scheduler
 
 Informers: TypeAlias = dict[str, SharedIndexInformer]

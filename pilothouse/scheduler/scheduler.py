@@ -18,10 +18,9 @@ from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import POD_DELETED
 from pilothouse.scheduler.cycle import SchedulingCycle
 from pilothouse.scheduler.diagnosis import FitError, NoNodesAvailable
-from pilothouse.scheduler.events import SchedulerEvents
 from pilothouse.scheduler.framework import Framework
 from pilothouse.scheduler.plugins.devices.dynamic_resources import DynamicResources
-from pilothouse.scheduler.pod_writer import SCHEDULER_ERROR, UNSCHEDULABLE, PodWriter
+from pilothouse.scheduler.pod_writer import SCHEDULER_ERROR, UNSCHEDULABLE, PodWriter, SchedulerEvents
 from pilothouse.scheduler.preemption.preemption import Preemption
 from pilothouse.scheduler.queue.queued_pod import QueuedPod
 from pilothouse.scheduler.queue.scheduling_queue import SchedulingQueue

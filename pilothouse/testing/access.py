@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from pilothouse.testing.api import API
     from pilothouse.testing.home import Home
 
+
 A = TypeVar("A", bound="ServerAccess")
+
+_CREATED, _CONFLICT = 201, 409
 
 
 @dataclass(slots=True)
@@ -81,9 +84,6 @@ def _data(body: Any) -> bytes:
     return body if isinstance(body, bytes) else orjson.dumps(body)
 
 
-_CREATED, _CONFLICT = 201, 409
-
-
 async def kubeconfig_of_account(api: API, account: str) -> Path:
     """Write a kubeconfig with a token of the service account `namespace/name`, and create a missing account.
 
@@ -124,3 +124,29 @@ def kubeconfig_with(source: Path, user: Json, file: Path, *, keep: bool = False)
     file.touch(mode=0o600)
     file.write_bytes(emit_yaml(merged))
     return file
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A response: status, headers with lower-case names, and the whole body.
+
+    >>> from pilothouse.testing import Server
+    >>> with Server() as api:
+    ...     answer = api.request("GET", "/api/v1/namespaces/nowhere")
+    >>> answer.status, answer.json["reason"]
+    (404, 'NotFound')
+    """
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The parsed body. Raises ValueError if the body is not JSON."""
+        return orjson.loads(self.body)
+
+    @property
+    def events(self) -> list[Any]:
+        """The events of a completed watch."""
+        return [orjson.loads(line) for line in self.body.splitlines()]

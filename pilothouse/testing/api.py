@@ -8,8 +8,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.testing.access import ServerAccess, http_request
-from pilothouse.testing.answer import Answer
+from pilothouse.testing.access import Answer, ServerAccess, http_request
 from pilothouse.testing.on_the_bench import BlockingOnTheBench, OnTheBench
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from pilothouse.machinery.platform import new_event_loop
-from pilothouse.testing.answer import Answer
+from pilothouse.testing.access import Answer
 from pilothouse.testing.api import API, BlockingAPI
 from pilothouse.testing.home import Flag
 from pilothouse.testing.running import server

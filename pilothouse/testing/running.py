@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pilothouse.testing.api import API
-from pilothouse.testing.errors import StartError
 from pilothouse.testing.home import Flag, Home, ReadyServer, new_home
 
 if TYPE_CHECKING:
     from pilothouse.controlplane.options.completion import CompletedOptions
+from pilothouse.machinery.status_error import PilothouseError
+
+_STOP_TIMEOUT = 30.0
 
 
 @asynccontextmanager
@@ -82,9 +84,6 @@ def _options(arguments: Sequence[str]) -> CompletedOptions:
         raise StartError(str(error)) from None
 
 
-_STOP_TIMEOUT = 30.0
-
-
 @asynccontextmanager
 async def child_process(home: Home) -> AsyncIterator[ReadyServer]:
     """Serve in another process for the duration of the block. Raises StartError."""
@@ -117,3 +116,15 @@ async def _announced(child: Process) -> ReadyServer | None:
         if "kubeconfig" in fields:
             return ReadyServer(fields["server"], Path(fields["kubeconfig"]))
     return None
+
+
+class StartError(PilothouseError):
+    """The server did not start. The message lists all invalid flags, or the reason.
+
+    >>> from pilothouse.testing import Server, StartError
+    >>> try:
+    ...     Server(authorization_mode="Nobody").start()
+    ... except StartError as error:
+    ...     print(error)
+    authorization-mode "Nobody" is not a valid mode
+    """

@@ -7,7 +7,7 @@ import asyncio
 import orjson
 from api_services import RemoteServer, api_service, group
 
-from pilothouse.aggregator.aggregation import Aggregation
+from pilothouse.aggregator.server import Aggregation
 from pilothouse.apiserver.endpoints.serializers.registry import JSON
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.server.hooks import HookContext, run_post_start_hooks

@@ -10,7 +10,7 @@ from pilothouse.aggregator.api_services_to_register import (
     api_services_to_register,
     make_api_service,
 )
-from pilothouse.aggregator.apiservice.order import name_to_group_version, sorted_by_group_and_version
+from pilothouse.aggregator.apiservice.apiservices import name_to_group_version, sorted_by_group_and_version
 from pilothouse.controlplane.chain import API_VERSION_PRIORITIES
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, name_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from pilothouse.kinds import conditions, deletion, finalizers, owners
+from pilothouse.kinds import conditions, deletion, owners
 
 DELETED = {"metadata": {"deletionTimestamp": "2024-02-01T12:00:30Z", "deletionGracePeriodSeconds": 30}}
 
@@ -18,17 +18,17 @@ def test_deletion_was_requested_a_grace_period_before_its_timestamp() -> None:
 
 def test_finalizer_is_added_once_and_copies_leave_the_object_alone() -> None:
     obj = {"metadata": {"name": "a"}}
-    finalizers.add_finalizer(obj, "x/y")
-    finalizers.add_finalizer(obj, "x/y")
-    assert finalizers.finalizers_of(obj) == ["x/y"]
-    assert finalizers.finalizers_of(finalizers.without_finalizer(obj, "x/y")) == []
-    assert finalizers.has_finalizer(obj, "x/y")
+    deletion.add_finalizer(obj, "x/y")
+    deletion.add_finalizer(obj, "x/y")
+    assert deletion.finalizers_of(obj) == ["x/y"]
+    assert deletion.finalizers_of(deletion.without_finalizer(obj, "x/y")) == []
+    assert deletion.has_finalizer(obj, "x/y")
 
 
 def test_object_that_is_being_deleted_needs_no_finalizer() -> None:
-    assert finalizers.needs_finalizer({"metadata": {}}, "x/y")
-    assert not finalizers.needs_finalizer(DELETED, "x/y")
-    assert finalizers.is_deletion_candidate(finalizers.with_finalizer(DELETED, "x/y"), "x/y")
+    assert deletion.needs_finalizer({"metadata": {}}, "x/y")
+    assert not deletion.needs_finalizer(DELETED, "x/y")
+    assert deletion.is_deletion_candidate(deletion.with_finalizer(DELETED, "x/y"), "x/y")
 
 
 def test_controller_is_the_owner_with_controller_true() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pilothouse.kinds import pod_resources, pods
+from pilothouse.kinds import pods, resources
 from pilothouse.machinery.times import format_time
 
 NOW = datetime(2024, 2, 1, 12, tzinfo=UTC)
@@ -97,6 +97,6 @@ def test_init_containers_count_beside_the_sidecars_started_before_them() -> None
 
     sidecar = container("1", restartPolicy="Always")
     spec = {"containers": [container("2")], "initContainers": [container("4"), sidecar, container("3")]}
-    assert {name: str(amount) for name, amount in pod_resources.aggregate_requests(spec).items()} == {"cpu": "4"}
+    assert {name: str(amount) for name, amount in resources.aggregate_requests(spec).items()} == {"cpu": "4"}
     spec["initContainers"][2] = container("5")
-    assert {name: str(amount) for name, amount in pod_resources.aggregate_requests(spec).items()} == {"cpu": "6"}
+    assert {name: str(amount) for name, amount in resources.aggregate_requests(spec).items()} == {"cpu": "6"}

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from pilothouse.cli.main import main
-from pilothouse.scaffold.errors import ScaffoldError
-from pilothouse.scaffold.names import KindName, parse_kind, parse_subresource
+from pilothouse.scaffold.names import KindName, ScaffoldError, parse_kind, parse_subresource
 from pilothouse.scaffold.new import new_controller, new_resource, new_server, new_subresource
 from pilothouse.scaffold.project import Project, find_project
 

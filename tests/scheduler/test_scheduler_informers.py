@@ -10,8 +10,7 @@ from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.framework import Framework
 from pilothouse.scheduler.informers import ClusterState
 from pilothouse.scheduler.plugins.handle import Handle
-from pilothouse.scheduler.queue.hints import QueueingHints
-from pilothouse.scheduler.queue.scheduling_queue import SchedulingQueue
+from pilothouse.scheduler.queue.scheduling_queue import QueueingHints, SchedulingQueue
 
 
 class Seen:

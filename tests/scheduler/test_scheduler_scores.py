@@ -8,7 +8,7 @@ from modelled_cluster import HOSTNAME, ZONE, ModelledCluster, node, pod
 from pilothouse.machinery.objects import Json
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
-from pilothouse.scheduler.plugins.resource_scores import balanced_allocation, least_allocated, most_allocated
+from pilothouse.scheduler.plugins.node_resources import balanced_allocation, least_allocated, most_allocated
 
 WEB = {"app": "web"}
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

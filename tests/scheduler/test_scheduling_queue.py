@@ -13,8 +13,7 @@ from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import NODE_ADDED, POD_DELETED, Action, ClusterEvent, Subject
 from pilothouse.scheduler.framework import Framework
 from pilothouse.scheduler.plugins.handle import Handle
-from pilothouse.scheduler.queue.hints import QueueingHints
-from pilothouse.scheduler.queue.scheduling_queue import GREATEST_WAIT, SchedulingQueue
+from pilothouse.scheduler.queue.scheduling_queue import GREATEST_WAIT, QueueingHints, SchedulingQueue
 
 FIT, TAINTS = "NodeResourcesFit", "TaintToleration"
 

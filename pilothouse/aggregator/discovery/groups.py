@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pilothouse.aggregator.apiservice.order import group_of, sorted_by_group_and_version
+from pilothouse.aggregator.apiservice.apiservices import APIServices, group_of, sorted_by_group_and_version
 from pilothouse.aggregator.apiservice.strategy import GROUP_VERSION
-from pilothouse.aggregator.apiservices import APIServices
 from pilothouse.apiserver.discovery.groups import api_group_list
 from pilothouse.apiserver.discovery.handlers import any_method
 from pilothouse.apiserver.http import Handler, Request, Response

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
 from pilothouse.aggregator.api_services_to_register import APIServicePriority, Priorities
-from pilothouse.aggregator.apiservice.order import group_version_of
-from pilothouse.aggregator.discovery.merging import RankedVersion, local_versions, merged_groups
+from pilothouse.aggregator.apiservice.apiservices import group_version_of
+from pilothouse.aggregator.apiservice.strategy import GROUP_VERSION
 from pilothouse.aggregator.discovery.service import TICKS, ServiceDiscovery
 from pilothouse.aggregator.download import TIMEOUT, DownloadFailed
 from pilothouse.apiserver.discovery.groups import group_discovery_list
@@ -25,7 +26,9 @@ from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.controller import Controller, Requeue
 from pilothouse.client.workqueue.rate_limiting import ItemExponentialFailureRateLimiter, RateLimitingQueue
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.versions import PreferenceKey, preference
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +40,11 @@ _WORKERS = 50
 _NAME = "discovery-manager"
 _DEFAULT_PORT = 443
 _CURRENT, _STALE = "Current", "Stale"
+
+CUSTOM_RESOURCES = APIServicePriority(1000, 100)
+"""Priority of versions without a known priority."""
+_ABOVE_ALL = APIServicePriority(20001, 0)
+"""First place for apiregistration.k8s.io: the priority of an APIService is at most 20000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,3 +190,48 @@ def _ranked(api_service: Json, discovery: Json) -> RankedVersion:
     spec = api_service["spec"]
     priority = APIServicePriority(spec.get("groupPriorityMinimum") or 0, spec.get("versionPriority") or 0)
     return RankedVersion(group_version_of(api_service), priority, discovery)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedVersion:
+    """A version with its priority and its discovery entry."""
+
+    group_version: GroupVersion
+    priority: APIServicePriority
+    discovery: Json
+
+    @property
+    def order(self) -> tuple[int, PreferenceKey]:
+        return -self.priority.version, preference(self.group_version.version)
+
+
+def local_versions(servers: Iterable[Sequence[GroupDocuments]], priorities: Priorities) -> Iterator[RankedVersion]:
+    """Yield the versions of the local servers, given in the order of delegation."""
+    for server in servers:
+        for group in server:
+            for version in group.discovery["versions"]:
+                group_version = GroupVersion(group.name, version["version"])
+                yield RankedVersion(group_version, _local_priority(group_version, priorities), version)
+
+
+def _local_priority(group_version: GroupVersion, priorities: Priorities) -> APIServicePriority:
+    if group_version == GROUP_VERSION:
+        return _ABOVE_ALL
+    return priorities.get(group_version) or CUSTOM_RESOURCES
+
+
+def merged_groups(versions: Iterable[RankedVersion]) -> list[Json]:
+    """Return the items of the document. The first of equal group versions wins."""
+    groups: dict[str, dict[str, RankedVersion]] = {}
+    for each in versions:
+        groups.setdefault(each.group_version.group, {}).setdefault(each.group_version.version, each)
+    return [_group(name, groups[name]) for name in sorted(groups, key=lambda name: _order(name, groups[name]))]
+
+
+def _order(name: str, versions: Mapping[str, RankedVersion]) -> tuple[int, str]:
+    return -max(each.priority.group for each in versions.values()), name
+
+
+def _group(name: str, versions: Mapping[str, RankedVersion]) -> Json:
+    ordered = sorted(versions.values(), key=lambda each: each.order)
+    return {"metadata": {"name": name}, "versions": [each.discovery for each in ordered]}

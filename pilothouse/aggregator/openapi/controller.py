@@ -10,7 +10,7 @@ import logging
 from typing import Protocol
 
 from pilothouse.aggregator.download import DownloadFailed
-from pilothouse.aggregator.openapi.remote import RemoteService
+from pilothouse.aggregator.openapi.v2_aggregator import RemoteService
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.logs import v
 from pilothouse.apiserver.tallies import REGISTRY

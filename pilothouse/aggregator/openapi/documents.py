@@ -85,8 +85,7 @@ class AggregatedDocuments:
 
 def merge_documents(local: Document, remote: tuple[Document, ...]) -> Document:
     """Merge the documents; documents that cannot be merged are skipped."""
-    from pilothouse.aggregator.openapi.merging import merge
-    from pilothouse.aggregator.openapi.spec import Spec
+    from pilothouse.aggregator.openapi.spec import Spec, merge
 
     merged = Spec.parse(local.plain())
     for document in remote:

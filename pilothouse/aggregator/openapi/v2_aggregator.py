@@ -4,20 +4,71 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from pilothouse.aggregator.apiservice.apiservices import group_version_of
 from pilothouse.aggregator.download import TIMEOUT, Download, DownloadFailed
-from pilothouse.aggregator.openapi.remote import USER, RemoteService
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.openapi.service import Document
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.objects import Json, name_of
 
 if TYPE_CHECKING:
     from pilothouse.aggregator.openapi.spec import Spec
-from pilothouse.aggregator.openapi.remote import Ranked, by_priority
 
+
+USER = User("system:aggregator")
+
+R = TypeVar("R", bound="Ranked")
 _PATH = "/openapi/v2"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RemoteService:
+    """An APIService from the view of the OpenAPI controllers."""
+
+    name: str
+    group_version: GroupVersion
+    group_priority: int
+    version_priority: int
+    handler: Handler
+
+    @classmethod
+    def of(cls, handler: Handler, api_service: Json) -> RemoteService:
+        spec = api_service["spec"]
+        return cls(
+            name_of(api_service),
+            group_version_of(api_service),
+            group_priority=spec.get("groupPriorityMinimum") or 0,
+            version_priority=spec.get("versionPriority") or 0,
+            handler=handler,
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Ranked:
+    """A value with the priority of its APIService."""
+
+    service: RemoteService
+
+
+def by_priority(values: Iterable[R]) -> list[R]:
+    """Sort by group priority, then version priority, regardless of the input order."""
+    values = list(values)
+    groups: dict[str, int] = {}
+    for value in values:
+        group = value.service.group_version.group
+        groups[group] = max(groups.get(group, 0), value.service.group_priority)
+
+    def order(value: R) -> tuple[int, str, int, str]:
+        service, group = value.service, value.service.group_version.group
+        return -groups[group], group, -service.version_priority, service.name
+
+    return sorted(values, key=order)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,8 +15,14 @@ from typing import Any
 import orjson
 
 from pilothouse.aggregator.download import TIMEOUT, Download, DownloadAnswer, DownloadFailed
-from pilothouse.aggregator.openapi.remote import USER, Ranked, RemoteService, by_priority
-from pilothouse.aggregator.openapi.v2_aggregator import DownloadedSpec, download_v2
+from pilothouse.aggregator.openapi.v2_aggregator import (
+    USER,
+    DownloadedSpec,
+    Ranked,
+    RemoteService,
+    by_priority,
+    download_v2,
+)
 from pilothouse.apiserver.openapi.service import Document
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json

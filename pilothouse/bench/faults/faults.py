@@ -1,4 +1,7 @@
-"""All active faults, sorted by name. The first fault that hits a request handles it."""
+"""All active faults, sorted by name, and the client connections that a fault can close.
+
+The first fault that hits a request handles it.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,15 @@ from typing import Final
 
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.storage.interface import Store
-from pilothouse.bench.connections import Connections
-from pilothouse.bench.faults.fault import Fault
+from pilothouse.bench.faults.fault import Fault, Selector
 from pilothouse.bench.faults.filter import Misbehavior
 from pilothouse.bench.served_kind import ServedKind
 from pilothouse.machinery.objects import Json
 
 _CLOSE_DELAY: Final = 0.05
 """Seconds before connections are closed, so that the writer of the fault gets its response."""
+
+_SWEEP_THRESHOLD = 1024
 
 
 class Faults:
@@ -56,3 +60,28 @@ class Faults:
     def _close_connections(self, fault: Fault) -> None:
         fault.hits += self._connections.close(fault.match.who)
         self.kind.changed(fault.name)
+
+
+class Connections:
+    """Tracks open connections. Closed connections are swept from time to time."""
+
+    def __init__(self) -> None:
+        self._users: dict[asyncio.Transport, tuple[str, str]] = {}
+
+    def track(self, request: Request) -> None:
+        if request.transport is not None:
+            if len(self._users) >= _SWEEP_THRESHOLD and request.transport not in self._users:
+                self._users = {transport: user for transport, user in self._users.items() if not transport.is_closing()}
+            self._users[request.transport] = (request.user.name, request.header(b"user-agent"))
+
+    def close(self, selector: Selector) -> int:
+        """Abort the connections that the selector matches; return their number."""
+        matching = [
+            transport
+            for transport, (user, agent) in self._users.items()
+            if selector.fits(user, agent) and not transport.is_closing()
+        ]
+        for transport in matching:
+            transport.abort()
+        self._users = {transport: user for transport, user in self._users.items() if not transport.is_closing()}
+        return len(matching)

@@ -9,9 +9,9 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 
-from pilothouse.aggregator.apiservice.order import group_version_of
+from pilothouse.aggregator.apiservice.apiservices import group_version_of
 from pilothouse.aggregator.apiservice.strategy import AVAILABLE
-from pilothouse.aggregator.availability.discovery_check import TIMEOUT
+from pilothouse.aggregator.availability.checks import TIMEOUT
 from pilothouse.aggregator.proxy.transport import (
     ProxyClientCertificate,
     ProxyTransport,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from pilothouse.aggregator.availability.discovery_check import TIMEOUT, send_probe
+from pilothouse.aggregator.availability.checks import TIMEOUT, send_probe
 from pilothouse.aggregator.proxy.transport import ProxyTransport, TransportUnusable
 from pilothouse.apiserver.outbound.failures import (
     BackendFailed,

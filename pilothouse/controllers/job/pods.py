@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from pilothouse.kinds.conditions import Condition, find_in, timed_condition, with_condition
-from pilothouse.kinds.deletion import deletion_requested, is_deleting
-from pilothouse.kinds.finalizers import has_finalizer
+from pilothouse.kinds.deletion import deletion_requested, has_finalizer, is_deleting
 from pilothouse.kinds.pods import phase_of, ready_condition, sidecar_names
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, annotations_of, items, metadata, name_of, namespace_of, part

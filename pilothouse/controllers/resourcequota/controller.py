@@ -18,7 +18,7 @@ from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resourcequota.evaluator import Evaluators, QuotaEvaluator, hard, usage_in
 from pilothouse.controllers.resourcequota.monitors import QuotaMonitors
-from pilothouse.kinds.resource_lists import ResourceList, added, only, read_amounts, written
+from pilothouse.kinds.resources import ResourceList, added, only, read_amounts, written
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, namespace_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol, TypeAlias
 
-from pilothouse.kinds.resource_lists import ResourceList
+from pilothouse.kinds.resources import ResourceList
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, items, name_of, part
 

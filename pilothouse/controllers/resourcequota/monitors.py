@@ -25,7 +25,7 @@ from pilothouse.controllers.resourcequota.evaluator import (
     usage_in,
 )
 from pilothouse.controllers.resources import DEVICE_CLASSES
-from pilothouse.kinds.resource_lists import ResourceList, added, only
+from pilothouse.kinds.resources import ResourceList, added, only
 from pilothouse.machinery.event_loop import yield_periodically
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of, namespace_of

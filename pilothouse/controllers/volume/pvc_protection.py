@@ -8,8 +8,14 @@ from pilothouse.client.controller import Controller
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.pod_index import PODS_BY_CLAIM, claim_keys, index_pods_by_claim
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PODS
-from pilothouse.kinds.deletion import is_deleted_without_grace, is_deleting
-from pilothouse.kinds.finalizers import is_deletion_candidate, needs_finalizer, with_finalizer, without_finalizer
+from pilothouse.kinds.deletion import (
+    is_deleted_without_grace,
+    is_deleting,
+    is_deletion_candidate,
+    needs_finalizer,
+    with_finalizer,
+    without_finalizer,
+)
 from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.kinds.pods import has_ended, node_name
 from pilothouse.kinds.references import ephemeral_claim_name

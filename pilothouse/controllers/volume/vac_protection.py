@@ -9,7 +9,7 @@ from pilothouse.client.cache.keys import last_known_state
 from pilothouse.client.controller import Controller
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES
-from pilothouse.kinds.finalizers import is_deletion_candidate, needs_finalizer, with_finalizer, without_finalizer
+from pilothouse.kinds.deletion import is_deletion_candidate, needs_finalizer, with_finalizer, without_finalizer
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, name_of, text
 

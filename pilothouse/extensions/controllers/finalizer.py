@@ -11,7 +11,7 @@ from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISH
 from pilothouse.extensions.customresourcedefinitions.storage import CLEANUP_FINALIZER
 from pilothouse.extensions.customresources.served_definition import SharedRegistry
 from pilothouse.kinds.conditions import Condition, is_true, set_condition
-from pilothouse.kinds.finalizers import finalizers_of, is_deletion_candidate
+from pilothouse.kinds.deletion import finalizers_of, is_deletion_candidate
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError, aggregate
 

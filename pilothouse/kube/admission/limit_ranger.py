@@ -7,8 +7,7 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation, refused
 from pilothouse.kinds.deletion import is_deleting
-from pilothouse.kinds.pod_resources import aggregate_limits, aggregate_requests, read_resources
-from pilothouse.kinds.resource_lists import ResourceList
+from pilothouse.kinds.resources import ResourceList, aggregate_limits, aggregate_requests, read_resources
 from pilothouse.kube.admission.pods import PODS
 from pilothouse.kube.core.limitranges import CLAIM, CONTAINER, POD
 from pilothouse.kube.core.pods.defaults.resources import is_pod_level

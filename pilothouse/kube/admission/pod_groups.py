@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation, refused
-from pilothouse.kinds.deletion import is_deleting
-from pilothouse.kinds.finalizers import add_finalizer
+from pilothouse.kinds.deletion import add_finalizer, is_deleting
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, items, part, text

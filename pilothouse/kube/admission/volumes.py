@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation, refused
-from pilothouse.kinds.finalizers import add_finalizer
+from pilothouse.kinds.deletion import add_finalizer
 from pilothouse.kube.core.persistentvolumes.resource import storage_class
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, part, text

@@ -1,23 +1,19 @@
-"""The scheduler cache: nodes and pods from the API, plus assumed pods.
-
-A pod is assumed when a node is selected, confirmed when the API shows the binding, and forgotten when the binding
-fails. Unlike upstream there is no snapshot: a cycle never awaits, so the cache cannot change during a cycle.
-
-          assume             informer shows the binding
-    none ────────▶ assumed ──────────────────────▶ confirmed ──▶ none
-      ▲───────────────┘ forget                         (removed)
-"""
+"""The scheduler cache: nodes and pods from the API, plus assumed and nominated pods."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import chain, zip_longest
 
 from pilothouse.machinery.objects import Json, labels_of, name_of
 from pilothouse.scheduler.cache.node_info import NodeInfo
-from pilothouse.scheduler.cache.node_order import in_turns_of_zones
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cache.tallies import Contribution, Tallies, Tally
+
+ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+HOSTNAME = "kubernetes.io/hostname"
+_OLD_ZONE, _OLD_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"
 
 
 class Cache:
@@ -180,3 +176,54 @@ def _keep(group: dict[str, NodeInfo], info: NodeInfo, belongs: bool) -> None:
         group[info.name] = info
     else:
         group.pop(info.name, None)
+
+
+def zone_of(labels: Mapping[str, str]) -> tuple[str, str]:
+    """Return (region, zone); empty strings if a node has no such label."""
+    return labels.get(_OLD_REGION) or labels.get(REGION, ""), labels.get(_OLD_ZONE) or labels.get(ZONE, "")
+
+
+def in_turns_of_zones(nodes: Iterable[NodeInfo]) -> list[NodeInfo]:
+    """Return the nodes round-robin over zones, so that a partial search covers many zones.
+
+    zone a: a1 a2 a3, zone b: b1   → a1 b1 a2 a3
+    """
+    zones: dict[tuple[str, str], list[NodeInfo]] = {}
+    for node in nodes:
+        zones.setdefault(zone_of(node.labels), []).append(node)
+    return [node for node in chain.from_iterable(zip_longest(*zones.values())) if node is not None]
+
+
+class Nominator:
+    """Nominated pods: pods that preempted others, counted on their nominated node until bound."""
+
+    _by_node: dict[str, dict[str, PodInfo]]  # node → uid → pod; inner dicts are never empty
+    _nodes: dict[str, str]  # uid → node
+
+    def __init__(self) -> None:
+        self._by_node, self._nodes = {}, {}
+
+    def set(self, pod: PodInfo, node: str | None = None) -> None:
+        """Nominate the pod for `node`, or for the node in its status; without a node, drop the nomination."""
+        self.delete(pod.uid)
+        chosen = pod.nominated_node if node is None else node
+        if chosen:
+            self._by_node.setdefault(chosen, {})[pod.uid] = pod
+            self._nodes[pod.uid] = chosen
+
+    def delete(self, uid: str) -> None:
+        node = self._nodes.pop(uid, None)
+        if node is not None:
+            del self._by_node[node][uid]
+            if not self._by_node[node]:
+                del self._by_node[node]
+
+    def node_of(self, uid: str) -> str:
+        """Return the nominated node; empty without a nomination."""
+        return self._nodes.get(uid, "")
+
+    def pods_for(self, node: str) -> Iterable[PodInfo]:
+        return tuple(self._by_node[node].values()) if node in self._by_node else ()
+
+    def __bool__(self) -> bool:
+        return bool(self._nodes)

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pilothouse.machinery.objects import Json, labels_of
-from pilothouse.scheduler.cache.pod_info import PodInfo
-from pilothouse.scheduler.cache.requests import CPU, MEMORY, PODS, Amounts, read_amounts
+from pilothouse.scheduler.cache.pod_info import CPU, MEMORY, PODS, Amounts, PodInfo, read_amounts
 
 _MOST_REMEMBERED = 256
 _COUNTED = (CPU, MEMORY)

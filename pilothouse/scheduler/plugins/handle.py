@@ -10,8 +10,7 @@ from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.rest.client import Client
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import labels_of
-from pilothouse.scheduler.cache.cache import Cache
-from pilothouse.scheduler.cache.nominator import Nominator
+from pilothouse.scheduler.cache.cache import Cache, Nominator
 
 
 def _empty() -> Indexer:

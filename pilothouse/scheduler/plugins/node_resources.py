@@ -1,8 +1,4 @@
-"""NodeResourcesFit and NodeResourcesBalancedAllocation: free resources, and the balance of their use.
-
-Answers depend on the pod's requests and the node's pods. Nodes memoize the answers, so usually only the node of the
-last scheduled pod is recomputed.
-"""
+"""NodeResourcesFit and NodeResourcesBalancedAllocation: free resources, the balance of their use, and their scores."""
 
 from __future__ import annotations
 
@@ -10,14 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 from pilothouse.machinery.objects import Json
 from pilothouse.scheduler.cache.node_info import NodeInfo
-from pilothouse.scheduler.cache.pod_info import PodInfo
+from pilothouse.scheduler.cache.pod_info import CPU, MEMORY, Amounts, PodInfo
 from pilothouse.scheduler.cluster_events import Action, EventHint, Subject
 from pilothouse.scheduler.diagnosis import Rejection
 from pilothouse.scheduler.plugins.handle import Handle
-from pilothouse.scheduler.plugins.interface import Plugin, PreFiltered
-from pilothouse.scheduler.plugins.resource_scores import balanced_allocation, least_allocated
+from pilothouse.scheduler.plugins.interface import MAX_SCORE, Plugin, PreFiltered
 
 _FITS, _UNKNOWN = Rejection("", ()), -1
+
+_COMPARED = (CPU, MEMORY)
 
 
 class NodeResourcesFit(Plugin):
@@ -107,3 +104,37 @@ def _info(node: Json) -> NodeInfo:
     info = NodeInfo("")
     info.set_node(node)
     return info
+
+
+def least_allocated(pod: PodInfo, node: NodeInfo) -> int:
+    """Return the free share of the node with the pod placed."""
+    return _mean(pod, node, lambda requested, capacity: capacity - requested)
+
+
+def most_allocated(pod: PodInfo, node: NodeInfo) -> int:
+    """Return the used share of the node with the pod placed."""
+    return _mean(pod, node, lambda requested, capacity: requested)
+
+
+def balanced_allocation(pod: PodInfo, node: NodeInfo) -> int:
+    """Return 75 if the pod does not change the balance of resources, more if the balance improves, else less."""
+    after = {name: node.requested.get(name, 0) + pod.requests.get(name, 0) for name in _COMPARED}
+    gained = _evenness(after, node.allocatable) - _evenness(node.requested, node.allocatable)
+    return MAX_SCORE // 2 + (MAX_SCORE // 2 + gained) // 2
+
+
+def _mean(pod: PodInfo, node: NodeInfo, share: Callable[[int, int], int]) -> int:
+    total = resources = 0
+    for name in _COMPARED:
+        capacity = node.allocatable.get(name, 0)
+        if capacity:
+            requested = node.counted[name] + pod.counted_requests.get(name, 0)
+            total += share(requested, capacity) * MAX_SCORE // capacity if requested <= capacity else 0
+            resources += 1
+    return total // resources if resources else 0
+
+
+def _evenness(requested: Amounts, capacity: Amounts) -> int:
+    shares = [min(requested.get(name, 0) / capacity[name], 1.0) for name in _COMPARED if capacity.get(name)]
+    deviation = abs(shares[0] - shares[1]) / 2 if len(shares) == 2 else 0.0
+    return int((1 - deviation) * MAX_SCORE)

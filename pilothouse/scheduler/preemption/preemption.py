@@ -18,10 +18,9 @@ from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.diagnosis import Diagnosis, FitError, Rejection
-from pilothouse.scheduler.events import SchedulerEvents
 from pilothouse.scheduler.framework import Framework
 from pilothouse.scheduler.plugins.default_preemption import DefaultPreemption
-from pilothouse.scheduler.pod_writer import DISRUPTION_TARGET, PREEMPTED, PodWriter
+from pilothouse.scheduler.pod_writer import DISRUPTION_TARGET, PREEMPTED, PodWriter, SchedulerEvents
 from pilothouse.scheduler.preemption.victims import Victims, find_victims
 from pilothouse.scheduler.queue.scheduling_queue import SchedulingQueue
 

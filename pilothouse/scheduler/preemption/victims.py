@@ -1,11 +1,13 @@
-"""Victim selection: the fewest and least important pods of a node that must go."""
+"""Victim selection: the fewest and least important pods of a node that must go, with respect to disruption budgets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, namespace_of
+from pilothouse.machinery.selectors.labels import NOTHING, Selector, from_label_selector
+from pilothouse.machinery.selectors.requirement import InvalidSelector
 from pilothouse.machinery.times import parse_time, system_clock
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
@@ -13,7 +15,6 @@ from pilothouse.scheduler.cycle import check_with_nominated
 from pilothouse.scheduler.diagnosis import Rejection
 from pilothouse.scheduler.framework import Framework, PodFilters
 from pilothouse.scheduler.plugins.default_preemption import DefaultPreemption
-from pilothouse.scheduler.preemption.budgets import split_by_budgets
 
 _LIFTED = 1 << 31
 """Offset that makes priorities positive; otherwise many pods of negative priority would cost less than few."""
@@ -81,3 +82,33 @@ def _not_reprieved(
             filters.remove_pod(each, node)
             victims.append(each)
     return victims
+
+
+def split_by_budgets(pods: Iterable[PodInfo], budgets: Sequence[Json]) -> tuple[list[PodInfo], list[PodInfo]]:
+    """Split pods into (violating, non-violating), counting evictions in order."""
+    selectors = [_selector(budget) for budget in budgets]
+    left = [(budget.get("status") or {}).get("disruptionsAllowed") or 0 for budget in budgets]
+    breaking: list[PodInfo] = []
+    allowed: list[PodInfo] = []
+    for pod in pods:
+        breaks = False
+        for position, budget in enumerate(budgets):
+            if namespace_of(budget) == pod.namespace and _counts(budget, selectors[position], pod):
+                left[position] -= 1
+                breaks = breaks or left[position] < 0
+        (breaking if breaks else allowed).append(pod)
+    return breaking, allowed
+
+
+def _counts(budget: Json, selector: Selector, pod: PodInfo) -> bool:
+    """Return whether the pod counts against the budget; disruptions already granted by the API server do not count
+    again."""
+    paid = (budget.get("status") or {}).get("disruptedPods") or {}
+    return bool(pod.labels) and not selector.empty and selector.matches(pod.labels) and pod.name not in paid
+
+
+def _selector(budget: Json) -> Selector:
+    try:
+        return from_label_selector((budget.get("spec") or {}).get("selector"))
+    except InvalidSelector:
+        return NOTHING

@@ -18,19 +18,28 @@ from pilothouse.client.config.model import ConfigError
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.testing.access import kubeconfig_with
 from pilothouse.testing.api import API, BlockingAPI
-from pilothouse.testing.errors import StartError
 from pilothouse.testing.home import Home
 from pilothouse.testing.in_thread import InThread, Server
-from pilothouse.testing.pytest_plugin.installing import BadManifest, Manifest, install, read_manifests, remove
 from pilothouse.testing.pytest_plugin.settings import Settings
 from pilothouse.testing.pytest_plugin.story import story_of
-from pilothouse.testing.pytest_plugin.template import reset, take_template
+from pilothouse.testing.pytest_plugin.template import (
+    BadManifest,
+    Manifest,
+    install,
+    read_manifests,
+    remove,
+    reset,
+    take_template,
+)
 from pilothouse.testing.pytest_plugin.webhooks import WebhookAddress, new_webhook_address
+from pilothouse.testing.running import StartError
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.storage.snapshots import StoredSnapshot
 
 _SHOWN_REQUESTS = 50
+
+A = TypeVar("A", bound="ExistingCluster")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +141,6 @@ def _read_all(settings: Settings) -> list[Manifest]:
 
 def _pointed(manifests: list[Manifest], webhooks: WebhookAddress | None) -> list[Manifest]:
     return [webhooks.point(manifest) for manifest in manifests] if webhooks else manifests
-
-
-A = TypeVar("A", bound="ExistingCluster")
 
 
 class ExistingCluster(BlockingAPI):

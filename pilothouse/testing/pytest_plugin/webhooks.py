@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-from pilothouse.testing.pytest_plugin.installing import Manifest
+from pilothouse.testing.pytest_plugin.template import Manifest
 
 _CONFIGURATIONS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from api_services import group
 
-from pilothouse.aggregator.discovery.decoding import MalformedDiscovery, decode_group_list, decode_resource_list
+from pilothouse.aggregator.discovery.service import MalformedDiscovery, decode_group_list, decode_resource_list
 from pilothouse.machinery.names import GroupVersion
 
 A_V1 = GroupVersion("a.io", "v1")

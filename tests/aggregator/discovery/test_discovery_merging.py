@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pilothouse.aggregator.api_services_to_register import APIServicePriority
 from pilothouse.aggregator.apiservice.strategy import GROUP_VERSION
-from pilothouse.aggregator.discovery.merging import RankedVersion, local_versions, merged_groups
+from pilothouse.aggregator.discovery.manager import RankedVersion, local_versions, merged_groups
 from pilothouse.apiserver.discovery.manager import GroupDocuments
 from pilothouse.machinery.names import GroupVersion
 

@@ -22,8 +22,7 @@ from pilothouse.aggregator.openapi.controller import (
     OpenAPIAggregationController,
 )
 from pilothouse.aggregator.openapi.documents import AggregatedOpenAPI
-from pilothouse.aggregator.openapi.remote import Ranked, RemoteService, by_priority
-from pilothouse.aggregator.openapi.v2_aggregator import SpecAggregator
+from pilothouse.aggregator.openapi.v2_aggregator import Ranked, RemoteService, SpecAggregator, by_priority
 from pilothouse.aggregator.openapi.v3_aggregator import SpecProxier
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.openapi.containers import server_version_container

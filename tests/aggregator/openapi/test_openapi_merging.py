@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from swagger import spec
 
-from pilothouse.aggregator.openapi.merging import merge
-from pilothouse.aggregator.openapi.spec import MalformedSpec, Spec, SpecReference, references
+from pilothouse.aggregator.openapi.spec import MalformedSpec, Spec, SpecReference, merge, references
 
 KINDS = "x-kubernetes-group-version-kind"
 TEXT, NUMBER, FLAG = {"type": "string"}, {"type": "number"}, {"type": "boolean"}

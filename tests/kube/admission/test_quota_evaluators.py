@@ -9,7 +9,7 @@ import pytest
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authn.user import User
-from pilothouse.kinds.resource_lists import ResourceList
+from pilothouse.kinds.resources import ResourceList
 from pilothouse.kube.admission.quota.evaluators import (
     ClaimEvaluator,
     CountEvaluator,

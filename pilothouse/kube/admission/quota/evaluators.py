@@ -11,7 +11,7 @@ from typing import Protocol
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.controllers.resourcequota.evaluator import ExtendedResources, QuotaEvaluator
-from pilothouse.kinds.resource_lists import ResourceList, added
+from pilothouse.kinds.resources import ResourceList, added
 from pilothouse.kube.core.persistentvolumes.resource import storage_class
 from pilothouse.kube.validation.quota_scopes import VOLUME_ATTRIBUTES_CLASS
 from pilothouse.machinery.names import GroupResource

@@ -14,7 +14,7 @@ from pilothouse.apiserver.registry.own_access import parse_all
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict
 from pilothouse.controllers.resourcequota.evaluator import extended_resources, is_counted
-from pilothouse.kinds.resource_lists import (
+from pilothouse.kinds.resources import (
     ResourceList,
     added,
     increase,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.kinds.pod_resources import aggregate_limits, aggregate_requests, read_resources
 from pilothouse.kinds.pods import has_ended, is_sidecar
-from pilothouse.kinds.resource_lists import ResourceList, added
+from pilothouse.kinds.resources import ResourceList, added, aggregate_limits, aggregate_requests, read_resources
 from pilothouse.kube.admission.quota.evaluators import ONE, in_values
 from pilothouse.kube.core.pods.defaults.resources import is_pod_level
 from pilothouse.kube.core.pods.qos import qos_class

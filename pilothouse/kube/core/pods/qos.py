@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilothouse.kinds.pod_resources import read_resources
-from pilothouse.kinds.resource_lists import ResourceList
+from pilothouse.kinds.resources import ResourceList, read_resources
 from pilothouse.machinery.objects import Json
 
 _COMPUTE = ("cpu", "memory")

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from pilothouse.client.cache.indexer import Indexer
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of
-from pilothouse.scheduler.plugins.devices.selecting import is_selected, is_tolerated
-from pilothouse.scheduler.plugins.devices.slices import Device, common_selector
+from pilothouse.scheduler.plugins.devices.slices import Device, common_selector, is_selected, is_tolerated
 
 _MOST_STEPS = 10_000
 """Maximum search steps; bounds the exponential worst case."""

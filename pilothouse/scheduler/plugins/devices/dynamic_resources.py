@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pilothouse.client.cache.indexer import Indexer
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.node_affinity import NodeSelector
+from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
 from pilothouse.scheduler.cache.node_info import NodeInfo
@@ -12,21 +15,14 @@ from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import Action, EventHint, Subject
 from pilothouse.scheduler.diagnosis import Rejection
 from pilothouse.scheduler.plugins.devices.allocator import Allocator, CannotAllocate
-from pilothouse.scheduler.plugins.devices.pod_claims import (
-    MOST_CONSUMERS,
-    ClaimUnusable,
-    allocation_of,
-    consumers_of,
-    is_reserved_for,
-    resource_claims_of,
-)
-from pilothouse.scheduler.plugins.devices.selecting import SelectionFailed
-from pilothouse.scheduler.plugins.devices.slices import devices_for
+from pilothouse.scheduler.plugins.devices.slices import SelectionFailed, devices_for
 from pilothouse.scheduler.plugins.handle import Handle
 from pilothouse.scheduler.plugins.interface import Plugin, PreFiltered
 
 RESOURCE_CLAIMS = GroupVersionResource("resource.k8s.io", "v1", "resourceclaims")
 FINALIZER = "resource.kubernetes.io/delete-protection"
+
+MOST_CONSUMERS = 256
 
 
 class DynamicResources(Plugin):
@@ -156,3 +152,51 @@ def _is_reached(claim: Json, node: NodeInfo) -> bool:
     """Return whether the claim's allocation is usable on the node."""
     selector = (allocation_of(claim) or {}).get("nodeSelector")
     return selector is None or NodeSelector.read(selector).matches(node.node or {})
+
+
+class ClaimUnusable(Exception):
+    """A claim blocks the pod; the message is the reason."""
+
+
+def resource_claims_of(pod: PodInfo, claims: Indexer) -> list[Json]:
+    """Return the pod's claims. Raises ClaimUnusable."""
+    found = []
+    for reference in pod.spec.get("resourceClaims") or ():
+        name = _claim_name(pod, reference)
+        if name is None:
+            continue  # the pod turned out to need no claim
+        claim = claims.get_by_key(f"{pod.namespace}/{name}")
+        if claim is None:
+            raise ClaimUnusable(f'resourceclaim.resource.k8s.io "{name}" not found')
+        if is_deleting(claim):
+            raise ClaimUnusable(f'resourceclaim "{name}" is being deleted')
+        if reference.get("resourceClaimTemplateName") and not is_controlled_by(claim, pod.pod):
+            raise ClaimUnusable(
+                f"ResourceClaim {pod.namespace}/{name} was not created for pod {pod.key} (pod is not owner)"
+            )
+        found.append(claim)
+    return found
+
+
+def allocation_of(claim: Json) -> Json | None:
+    found: Json | None = (claim.get("status") or {}).get("allocation")
+    return found
+
+
+def consumers_of(claim: Json) -> list[Json]:
+    return list((claim.get("status") or {}).get("reservedFor") or ())
+
+
+def is_reserved_for(pod: PodInfo, claim: Json) -> bool:
+    return any(each.get("uid") == pod.uid for each in consumers_of(claim))
+
+
+def _claim_name(pod: PodInfo, reference: Json) -> str | None:
+    if name := reference.get("resourceClaimName"):
+        return str(name)
+    made = pod.status.get("resourceClaimStatuses") or ()
+    status = next((each for each in made if each["name"] == reference["name"]), None)
+    if status is None:
+        raise ClaimUnusable(f'pod "{pod.key}": ResourceClaim not created yet')
+    found: str | None = status.get("resourceClaimName")
+    return found

@@ -18,8 +18,7 @@ from pilothouse.machinery.objects import Json, annotations_of, name_of
 from pilothouse.machinery.selectors.labels import from_label_selector
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.plugins.handle import Listers
-from pilothouse.scheduler.plugins.volumes.assumed import AssumedObjects
-from pilothouse.scheduler.plugins.volumes.pod_claims import PodClaims
+from pilothouse.scheduler.plugins.volumes.pod_claims import AssumedObjects, PodClaims
 
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
 WRONG_NODE = "node(s) didn't match PersistentVolume's node affinity"

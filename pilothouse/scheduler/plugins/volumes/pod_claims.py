@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims of a pod, classified by binding state."""
+"""PersistentVolumeClaims of a pod, classified by binding state, and assumed objects."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from pilothouse.client.cache.indexer import Indexer
+from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.controllers.volume.persistentvolume.matching import BIND_COMPLETED, class_of_claim, phase_of
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, annotations_of, name_of
+from pilothouse.machinery.objects import Json, annotations_of, name_of, resource_version_of
 from pilothouse.scheduler.cache.pod_info import PodInfo
-from pilothouse.scheduler.plugins.volumes.assumed import AssumedObjects
 
 WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 
@@ -79,3 +79,31 @@ def _check(claim: Json, pod: PodInfo, *, is_ephemeral: bool) -> None:
     if is_ephemeral and not is_controlled_by(claim, pod.pod):
         where = f"{pod.namespace}/{name}"
         raise ClaimUnusable(f"PVC {where} was not created for pod {pod.key} (pod is not owner)")
+
+
+class AssumedObjects:
+    """An assumption holds until the informer shows a newer state than the assumption's base."""
+
+    def __init__(self, objects: Indexer) -> None:
+        self._objects = objects
+        self._assumed: dict[str, Json] = {}
+
+    def assume(self, obj: Json) -> None:
+        self._assumed[meta_namespace_key(obj)] = obj
+
+    def forget(self, key: str) -> None:
+        self._assumed.pop(key, None)
+
+    def get(self, key: str) -> Json | None:
+        shown, assumed = self._objects.get_by_key(key), self._assumed.get(key)
+        if shown is None or assumed is None:
+            return shown
+        if resource_version_of(shown) != resource_version_of(assumed):
+            del self._assumed[key]
+            return shown
+        return assumed
+
+    def __iter__(self) -> Iterator[Json]:
+        for key in self._objects.list_keys():
+            if (obj := self.get(key)) is not None:
+                yield obj

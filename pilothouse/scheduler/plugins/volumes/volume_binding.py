@@ -21,9 +21,8 @@ from pilothouse.scheduler.cluster_events import Action, EventHint, Subject
 from pilothouse.scheduler.diagnosis import Rejection
 from pilothouse.scheduler.plugins.handle import Handle
 from pilothouse.scheduler.plugins.interface import Plugin, PreFiltered
-from pilothouse.scheduler.plugins.volumes.assumed import AssumedObjects
 from pilothouse.scheduler.plugins.volumes.node_volumes import NodeConflict, PodVolumes, find_volumes, is_reachable
-from pilothouse.scheduler.plugins.volumes.pod_claims import ClaimUnusable, claims_of, is_bound
+from pilothouse.scheduler.plugins.volumes.pod_claims import AssumedObjects, ClaimUnusable, claims_of, is_bound
 
 BIND_TIMEOUT = 600.0
 _FIRST_LOOK, _LONGEST_PAUSE = 0.02, 1.0

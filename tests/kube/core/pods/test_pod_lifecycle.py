@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_pods import container, created, pod, stored
 
-from pilothouse.kinds.pod_resources import aggregate_requests
+from pilothouse.kinds.resources import aggregate_requests
 from pilothouse.kube.core.pods.qos import compute_qos_class
 from pilothouse.kube.core.pods.resource import PODS, convert_field
 from pilothouse.kube.core.pods.strategy import PodStrategy

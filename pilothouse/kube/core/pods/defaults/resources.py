@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.kinds.pod_resources import aggregate_limits, aggregate_requests
+from pilothouse.kinds.resources import aggregate_limits, aggregate_requests
 from pilothouse.kube.validation.resource_names import is_huge_page, is_overcommit_allowed
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity

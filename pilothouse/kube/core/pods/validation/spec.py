@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pilothouse.kinds.pod_resources import aggregate_limits, aggregate_requests, read_resources
 from pilothouse.kinds.pods import containers_with_path, is_mirror_pod
+from pilothouse.kinds.resources import aggregate_limits, aggregate_requests, read_resources
 from pilothouse.kube.core.pods.validation import claims, networking
 from pilothouse.kube.core.pods.validation.container import PodContext
 from pilothouse.kube.core.pods.validation.container_resources import validate_overhead, validate_pod_resources

@@ -1,4 +1,6 @@
-"""Order of APIServices: groups by group priority, versions of a group by version priority.
+"""The informer of APIServices, shared by all parts of the aggregator, and the order of APIServices.
+
+Groups are ordered by group priority, versions of a group by version priority:
 
     priority 100: v1.b, v1.a; priority 200: v1.c, v2.c  →  [[v2.c, v1.c], [v1.a], [v1.b]]
 
@@ -11,9 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from pilothouse.apiserver.registry.informer import RegistryInformer
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.versions import preference
+
+
+class APIServices(RegistryInformer):
+    def of_group(self, group: str) -> list[Json]:
+        return [each for each in self.all() if group_of(each) == group]
 
 
 def sorted_by_group_and_version(api_services: Iterable[Json]) -> list[list[Json]]:
