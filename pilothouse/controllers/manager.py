@@ -84,19 +84,17 @@ class ControllerManager:
         pause = _PAUSE.delays_with_reset(_CALM, self._clock)
         while True:
             try:
-                await self._run_as_leader()
+                if self._election is None:
+                    await self._run_controllers()
+                else:
+                    election = self._election
+                    lock = LeaseLock(
+                        self._client, namespace=election.namespace, name=election.name, identity=election.identity
+                    )
+                    await LeaderElector(lock, times=election.times, clock=self._clock).run(self._run_controllers)
             except Exception:
                 logger.exception("a controller failed; all start again")
             await self._clock.sleep(pause())
-
-    async def _run_as_leader(self) -> None:
-        """Run the controllers, with leader election if configured; return when the lease is lost."""
-        if self._election is None:
-            await self._run_controllers()
-        else:
-            election = self._election
-            lock = LeaseLock(self._client, namespace=election.namespace, name=election.name, identity=election.identity)
-            await LeaderElector(lock, times=election.times, clock=self._clock).run(self._run_controllers)
 
     async def _run_controllers(self) -> None:
         context = ControllerContext(self._client, self._registry, self._config, self._clock)
@@ -118,7 +116,9 @@ class ControllerManager:
         await first_object(descriptor.concerns, context)
         logger.debug("starting controller %s", descriptor.name)
         with at_work(f"the start of {descriptor.name}"):
-            run, own = await _loaded(descriptor), await self._context_of(descriptor, context)
+            # A controller that its first object starts is imported in a thread, not to block requests.
+            run = await asyncio.to_thread(load, descriptor) if descriptor.concerns else load(descriptor)
+            own = await self._context_of(descriptor, context)
         await run(own)
         logger.debug("controller %s has nothing to do", descriptor.name)
         await asyncio.get_running_loop().create_future()
@@ -126,10 +126,7 @@ class ControllerManager:
     async def _context_of(self, descriptor: ControllerDescriptor, context: ControllerContext) -> ControllerContext:
         if descriptor.has_every_right and self._privileged is not None:
             return context.acting_through(self._privileged)
-        return await self._acting_as(descriptor.account, context)
-
-    async def _acting_as(self, account: str, context: ControllerContext) -> ControllerContext:
-        """Return a context that acts as the account, which is created if missing."""
+        account = descriptor.account
         if not account or self._client_as is None:
             return context
         accounts = self._client.for_resource(SERVICE_ACCOUNTS, namespace=_NAMESPACE)
@@ -148,11 +145,6 @@ async def first_object(resources: Sequence[GroupVersionResource], context: Contr
     await seen.wait()
     for informer, registration in registrations:
         informer.remove_event_handler(registration)
-
-
-async def _loaded(descriptor: ControllerDescriptor) -> Run:
-    """Load the controller; a controller started by its first object is imported in a thread, not to block requests."""
-    return await asyncio.to_thread(load, descriptor) if descriptor.concerns else load(descriptor)
 
 
 def load(descriptor: ControllerDescriptor) -> Run:

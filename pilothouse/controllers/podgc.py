@@ -69,7 +69,12 @@ class _Collector:
         pods = self._pods.indexer.list()
         await self._delete(self._too_many_ended(pods), "terminated")
         await self._delete(sorted(filter(self._is_out_of_service, pods), key=_order), "out-of-service")
-        gone = await self._gone_nodes(pods)
+        now, quarantine = self._context.clock.now(), self._context.config.pod_gc_quarantine
+        missing = {node_name(pod) for pod in pods} - {"", *self._nodes.indexer.list_keys()}
+        self._missing = {name: self._missing.get(name, now) for name in missing}
+        due = [name for name, since in self._missing.items() if now - since >= quarantine]
+        # The cache may be stale: confirm with the server.
+        gone = {name for name in due if not await self._exists(name)}
         condition: Json = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -89,14 +94,6 @@ class _Collector:
     def _is_out_of_service(self, pod: Json) -> bool:
         node = self._nodes.indexer.get_by_key(node_name(pod)) if is_deleting(pod) else None
         return node is not None and not nodes.is_ready(node) and nodes.has_taint_key(node, _OUT_OF_SERVICE)
-
-    async def _gone_nodes(self, pods: list[Json]) -> set[str]:
-        """Return nodes missing beyond the quarantine, confirmed with the server."""
-        now, quarantine = self._context.clock.now(), self._context.config.pod_gc_quarantine
-        missing = {node_name(pod) for pod in pods} - {"", *self._nodes.indexer.list_keys()}
-        self._missing = {name: self._missing.get(name, now) for name in missing}
-        due = [name for name, since in self._missing.items() if now - since >= quarantine]
-        return {name for name in due if not await self._exists(name)}
 
     async def _exists(self, node: str) -> bool:
         try:

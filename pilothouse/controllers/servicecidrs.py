@@ -101,23 +101,20 @@ class _ServiceCIDRs:
             return None
         try:
             if is_deleting(cidr):
-                return await self._end(cidr)
+                if is_needed(cidr, self._cidrs.indexer.list(), self._ips.indexer.list()):
+                    await self._say(cidr, _TERMINATING)
+                    return None
+                deleted = deletion_time(cidr) or utc_now(self._context.clock)
+                left = _GRACE - (utc_now(self._context.clock) - deleted).total_seconds()
+                if left > 0:
+                    return Requeue(left)
+                if has_finalizer(cidr, FINALIZER):
+                    patch = {"metadata": {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
+                    await self._objects.patch(name_of(cidr), patch, PatchType.STRATEGIC)
+                return None
             await self._keep(cidr)
         except NotFound:
             return None
-        return None
-
-    async def _end(self, cidr: Json) -> Requeue | None:
-        if is_needed(cidr, self._cidrs.indexer.list(), self._ips.indexer.list()):
-            await self._say(cidr, _TERMINATING)
-            return None
-        deleted = deletion_time(cidr) or utc_now(self._context.clock)
-        left = _GRACE - (utc_now(self._context.clock) - deleted).total_seconds()
-        if left > 0:
-            return Requeue(left)
-        if has_finalizer(cidr, FINALIZER):
-            patch = {"metadata": {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
-            await self._objects.patch(name_of(cidr), patch, PatchType.STRATEGIC)
         return None
 
     async def _keep(self, cidr: Json) -> None:

@@ -78,7 +78,17 @@ class StorageVersionMigrator:
                 return None
         running = next((each for each in found if is_true(each, RUNNING)), None)
         if running is not None:
-            return await self._go_on(running, resource)
+            found = (await DiscoveryClient(self._client).server_resources()).preferred()
+            served = next((each for each in found if each.resource.group_resource == resource), None)
+            if served is None and self._is_young(running):
+                return Requeue(_AGAIN)
+            try:
+                if served is None:
+                    raise MigrationFailed("resource does not exist in discovery")
+                await self._migrate(running, served)
+            except MigrationFailed as error:
+                await self._set(running, FAILED, "StorageVersionMigrationFailed", str(error))
+            return None
         if waiting := sorted((each for each in found if not _has_ended(each)), key=_age):
             await self._begin(waiting[0], resource)
         return None
@@ -86,19 +96,6 @@ class StorageVersionMigrator:
     async def _begin(self, migration: Json, resource: GroupResource) -> None:
         await self._definitions.mark(resource, name_of(migration))
         await self._set(migration, RUNNING, "MigrationRunning", "The migration is running")
-
-    async def _go_on(self, migration: Json, resource: GroupResource) -> Requeue | None:
-        found = (await DiscoveryClient(self._client).server_resources()).preferred()
-        served = next((each for each in found if each.resource.group_resource == resource), None)
-        if served is None and self._is_young(migration):
-            return Requeue(_AGAIN)
-        try:
-            if served is None:
-                raise MigrationFailed("resource does not exist in discovery")
-            await self._migrate(migration, served)
-        except MigrationFailed as error:
-            await self._set(migration, FAILED, "StorageVersionMigrationFailed", str(error))
-        return None
 
     async def _migrate(self, migration: Json, served: APIResource) -> None:
         """Record the resourceVersion up to which objects are rewritten, or rewrite them. Raises MigrationFailed."""

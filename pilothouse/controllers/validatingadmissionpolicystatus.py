@@ -42,7 +42,21 @@ async def run(context: ControllerContext) -> None:
         if policy is None or not _is_due(policy):
             return None
         try:
-            await policies.apply(await _checked(checker, policy), field_manager=NAME, force=True, subresource="status")
+            warnings = await checker.check(policy)
+            await policies.apply(
+                {
+                    "apiVersion": str(POLICIES.group_version),
+                    "kind": "ValidatingAdmissionPolicy",
+                    "metadata": {"name": name_of(policy)},
+                    "status": {
+                        "observedGeneration": metadata(policy)["generation"],
+                        "typeChecking": {"expressionWarnings": warnings} if warnings else {},
+                    },
+                },
+                field_manager=NAME,
+                force=True,
+                subresource="status",
+            )
         except NotFound:
             return None
         return None
@@ -53,20 +67,6 @@ async def run(context: ControllerContext) -> None:
 def _is_due(policy: Json) -> bool:
     observed: int = number(policy, "status", "observedGeneration")
     return bool((metadata(policy).get("generation") or 0) > observed)
-
-
-async def _checked(checker: TypeChecker, policy: Json) -> Json:
-    """Return the policy with the status to apply."""
-    warnings = await checker.check(policy)
-    return {
-        "apiVersion": str(POLICIES.group_version),
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": name_of(policy)},
-        "status": {
-            "observedGeneration": metadata(policy)["generation"],
-            "typeChecking": {"expressionWarnings": warnings} if warnings else {},
-        },
-    }
 
 
 @dataclass(frozen=True, slots=True)

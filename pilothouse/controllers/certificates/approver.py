@@ -55,7 +55,17 @@ class _Approver:
         tried = []
         for recognized in await _recognized(request):
             tried.append(recognized.subresource)
-            if await self._is_allowed(request["spec"], recognized.subresource):
+            spec = request["spec"]
+            who = {"user": spec.get("username"), "uid": spec.get("uid"), "groups": spec.get("groups")}
+            asked = {
+                "group": "certificates.k8s.io",
+                "resource": "certificatesigningrequests",
+                "verb": "create",
+                "subresource": recognized.subresource,
+                "version": "*",
+            }
+            review: Json = {"spec": {**who, "extra": spec.get("extra"), "resourceAttributes": asked}}
+            if (await self._reviews.create(review))["status"].get("allowed"):
                 condition: Json = {
                     "type": APPROVED,
                     "status": "True",
@@ -67,18 +77,6 @@ class _Approver:
         if tried:
             told = f"recognized csr {name_of(request)!r} as {tried}"
             raise TryAgain(f"{told} but subject access review was not approved")
-
-    async def _is_allowed(self, spec: Json, subresource: str) -> bool:
-        who = {"user": spec.get("username"), "uid": spec.get("uid"), "groups": spec.get("groups")}
-        asked = {
-            "group": "certificates.k8s.io",
-            "resource": "certificatesigningrequests",
-            "verb": "create",
-            "subresource": subresource,
-            "version": "*",
-        }
-        review: Json = {"spec": {**who, "extra": spec.get("extra"), "resourceAttributes": asked}}
-        return bool((await self._reviews.create(review))["status"].get("allowed"))
 
 
 async def _recognized(request: Json) -> list[_Recognized]:

@@ -97,8 +97,19 @@ class CertificateAuthority:
         """Return the certificate as PEM. Raises ValueError."""
         if not request.is_signature_valid:
             raise ValueError("unable to verify certificate request signature")
+        end = self.certificate.not_valid_after_utc
+        if now - BACKDATE >= end:
+            raise ValueError(f"the signer has expired: NotAfter={end}")
+        if now >= end:
+            raise ValueError(f"refusing to sign a certificate that expired in the past: NotAfter={end}")
+        key: Any = request.public_key()
         builder = (
-            self._builder(request, ttl, now)
+            x509.CertificateBuilder()
+            .issuer_name(self.certificate.subject)
+            .public_key(key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - BACKDATE)
+            .not_valid_after(min(end, now + ttl if ttl < SHORT else now + ttl - BACKDATE))
             .subject_name(subject := _subject(request.subject))
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(self._issuer_key(), critical=False)
@@ -108,24 +119,6 @@ class CertificateAuthority:
             alternative: Any = names
             builder = builder.add_extension(x509.SubjectAlternativeName(alternative), critical=not list(subject))
         return builder.sign(self.key, self._hash()).public_bytes(Encoding.PEM)
-
-    def _builder(
-        self, request: x509.CertificateSigningRequest, ttl: timedelta, now: datetime
-    ) -> x509.CertificateBuilder:
-        end = self.certificate.not_valid_after_utc
-        if now - BACKDATE >= end:
-            raise ValueError(f"the signer has expired: NotAfter={end}")
-        if now >= end:
-            raise ValueError(f"refusing to sign a certificate that expired in the past: NotAfter={end}")
-        key: Any = request.public_key()
-        return (
-            x509.CertificateBuilder()
-            .issuer_name(self.certificate.subject)
-            .public_key(key)
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - BACKDATE)
-            .not_valid_after(min(end, now + ttl if ttl < SHORT else now + ttl - BACKDATE))
-        )
 
     def _issuer_key(self) -> x509.AuthorityKeyIdentifier:
         try:

@@ -94,26 +94,23 @@ class _Publisher:
     async def _sync(self, namespace: str) -> None:
         started, code = self._clock.now(), 500
         try:
-            await self._publish(namespace)
+            published = self._informer.indexer.get_by_key(f"{namespace}/{NAME}")
+            if published is None:
+                await self._create(namespace)
+            elif published.get("data") != self._data or not annotations_of(published).get(DESCRIPTION_ANNOTATION):
+                annotations = annotations_of(published) | {DESCRIPTION_ANNOTATION: DESCRIPTION}
+                corrected = {
+                    **published,
+                    "metadata": metadata(published) | {"annotations": annotations},
+                    "data": self._data,
+                }
+                await self._config_maps.namespace(namespace).update(corrected)
             code = 200
         except StatusError as error:
             code = error.code
             raise
         finally:
             self._metrics.observe(code, self._clock.now() - started)
-
-    async def _publish(self, namespace: str) -> None:
-        published = self._informer.indexer.get_by_key(f"{namespace}/{NAME}")
-        if published is None:
-            await self._create(namespace)
-        elif published.get("data") != self._data or not annotations_of(published).get(DESCRIPTION_ANNOTATION):
-            annotations = annotations_of(published) | {DESCRIPTION_ANNOTATION: DESCRIPTION}
-            corrected = {
-                **published,
-                "metadata": metadata(published) | {"annotations": annotations},
-                "data": self._data,
-            }
-            await self._config_maps.namespace(namespace).update(corrected)
 
     async def _create(self, namespace: str) -> None:
         annotations = {DESCRIPTION_ANNOTATION: DESCRIPTION}

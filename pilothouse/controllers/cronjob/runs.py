@@ -43,7 +43,16 @@ class CronJobRuns:
         """
         await self._clean_up(cron, jobs)
         await self._note_jobs(cron, jobs)
-        await self._forget_missing(cron, {uid_of(job) for job in jobs})
+        there = {uid_of(job) for job in jobs}
+        for reference in active_jobs(cron):
+            if reference["uid"] in there:
+                continue
+            try:
+                await self._jobs_in(cron).get(reference["name"])
+            except NotFound:
+                told = f"Active job went missing: {reference['name']}"
+                self._recorder.event(cron, NORMAL, "MissingJob", told)
+                remove_active(cron, reference["uid"])
         if is_deleting(cron) or not self._has_valid_zone(cron) or cron["spec"].get("suspend"):
             return None
         schedule = self._schedule(cron)
@@ -90,17 +99,6 @@ class CronJobRuns:
             return
         told = f"Saw a job that the controller did not create or forgot: {name_of(job)}"
         self._recorder.event(cron, WARNING, "UnexpectedJob", told)
-
-    async def _forget_missing(self, cron: Json, there: set[str]) -> None:
-        for reference in active_jobs(cron):
-            if reference["uid"] in there:
-                continue
-            try:
-                await self._jobs_in(cron).get(reference["name"])
-            except NotFound:
-                told = f"Active job went missing: {reference['name']}"
-                self._recorder.event(cron, NORMAL, "MissingJob", told)
-                remove_active(cron, reference["uid"])
 
     def _has_valid_zone(self, cron: Json) -> bool:
         zone = cron["spec"].get("timeZone")

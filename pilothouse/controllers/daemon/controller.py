@@ -114,7 +114,9 @@ class _DaemonSetController:
         await write_status(self._context.client, daemon_set, counts, is_observed=is_ready)
         if failure is not None:
             raise failure
-        return _next_check(view, counts)
+        # No event reports availability: requeue while ready pods wait for minReadySeconds.
+        waits = view.min_ready_seconds and counts["numberReady"] != counts["numberAvailable"]
+        return Requeue(view.min_ready_seconds) if waits else None
 
     async def _act(self, view: DaemonView, current: Json) -> DaemonView:
         """Create and delete pods; return the updated view. Raises StatusError."""
@@ -165,12 +167,6 @@ class _DaemonSetController:
             client, resource, daemon_set, selector, read_owner=lambda: sets.get(name_of(daemon_set))
         )
         return await refs.claim(controlled_or_orphaned(informer, daemon_set))
-
-
-def _next_check(view: DaemonView, counts: dict[str, int]) -> Requeue | None:
-    """Requeue while ready pods wait for minReadySeconds: no event reports availability."""
-    waits = view.min_ready_seconds and counts["numberReady"] != counts["numberAvailable"]
-    return Requeue(view.min_ready_seconds) if waits else None
 
 
 class Notifications:

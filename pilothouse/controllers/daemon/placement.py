@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.events.event import NORMAL, WARNING
-from pilothouse.controllers.daemon.node_fit import Fit, daemon_template, template_on_node
+from pilothouse.controllers.daemon.node_fit import daemon_template, template_on_node
 from pilothouse.controllers.daemon.view import DaemonView, oldest_first
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
@@ -47,7 +47,12 @@ def plan_placement(view: DaemonView, may_replace: MayReplace) -> Plan:
             plan.nodes.append(node)
         elif fit.may_stay:
             running = [*_still_running(node, pods or (), plan, may_replace)]
-            _prune(view, node, fit, running, plan)
+            # During a surge, an old and a new pod coexist until the new pod is available or the old pod is unavailable.
+            if len(running) > 1:
+                ordered = oldest_first(running)
+                plan.pods += _excess_in_surge(view, ordered) if view.allows_surge else ordered[1:]
+            elif not running and view.allows_surge and fit.should_run:
+                plan.nodes.append(node)
         elif pods is not None:
             plan.pods += [pod for pod in pods if not is_deleting(pod)]
     for node, stranded in view.pods.items():
@@ -75,16 +80,6 @@ def _still_running(node: str, pods: Iterable[Json], plan: Plan, may_replace: May
 
 def _where(pod: Json, node: str) -> str:
     return f"{namespace_of(pod)}/{name_of(pod)} on node {node}"
-
-
-def _prune(view: DaemonView, node: str, fit: Fit, running: Sequence[Json], plan: Plan) -> None:
-    """Plan the deletion of surplus pods. During a surge, an old and a new pod coexist until the new pod is available or
-    the old pod is unavailable."""
-    if len(running) > 1:
-        ordered = oldest_first(running)
-        plan.pods += _excess_in_surge(view, ordered) if view.allows_surge else ordered[1:]
-    elif not running and view.allows_surge and fit.should_run:
-        plan.nodes.append(node)
 
 
 def _excess_in_surge(view: DaemonView, ordered: Sequence[Json]) -> list[Json]:

@@ -118,7 +118,14 @@ class DeploymentController:
                 status["observedGeneration"] = generation
                 await self._actions.write_status(deployment)
             return None
-        sets = sorted_out(deployment, await self._claimed(deployment))
+        claims = ControllerRefManager(
+            self._context.client,
+            REPLICA_SETS,
+            deployment,
+            from_label_selector(deployment["spec"]["selector"]),
+            read_owner=lambda: self._actions.read(deployment),
+        )
+        sets = sorted_out(deployment, await claims.claim(controlled_or_orphaned(self._replica_sets, deployment)))
         if is_deleting(deployment):
             await bring_up_to_date(self._actions, deployment, sets)
             await self._write_status(deployment, calculated_status(deployment, sets, self._now))
@@ -141,20 +148,15 @@ class DeploymentController:
             status = rollout_status(deployment, sets, self._now)
             if await self._write_status(deployment, status):
                 return None
-            return self._check_later(key, deployment, status)
+            # Check an idle rollout again just after its progress deadline.
+            seconds = seconds_until_check(deployment, status, self._now)
+            if seconds is None:
+                return None
+            if seconds < 1.0:
+                self._queue.add_rate_limited(key)
+                return None
+            return Requeue(seconds + 1.0)
         return None
-
-    async def _claimed(self, deployment: Json) -> list[Json]:
-        """Return the deployment's replica sets after adoption and release. Raises InvalidSelector, CannotAdopt or
-        StatusError."""
-        claims = ControllerRefManager(
-            self._context.client,
-            REPLICA_SETS,
-            deployment,
-            from_label_selector(deployment["spec"]["selector"]),
-            read_owner=lambda: self._actions.read(deployment),
-        )
-        return await claims.claim(controlled_or_orphaned(self._replica_sets, deployment))
 
     async def _tell_pause(self, deployment: Json) -> None:
         """Record a pause or resume in the Progressing condition.
@@ -168,16 +170,6 @@ class DeploymentController:
         said = (PAUSED, "Deployment is paused") if is_paused else (RESUMED, "Deployment is resumed")
         set_condition(deployment["status"], new_condition(PROGRESSING, "Unknown", *said, self._now))
         await self._actions.write_status(deployment)
-
-    def _check_later(self, key: str, deployment: Json, status: Json) -> Requeue | None:
-        """Requeue an idle rollout for just after its progress deadline."""
-        seconds = seconds_until_check(deployment, status, self._now)
-        if seconds is None:
-            return None
-        if seconds < 1.0:
-            self._queue.add_rate_limited(key)
-            return None
-        return Requeue(seconds + 1.0)
 
     async def _write_status(self, deployment: Json, status: Json) -> bool:
         """Write the status if changed; return whether it was written."""

@@ -188,12 +188,9 @@ def _fraction(deployment: Json, replica_set: Json) -> int:
     before = max_replicas(replica_set) or part(deployment, "status").get("replicas") or 0
     if not before:
         return 0
-    return _rounded(size(replica_set) * max_size(deployment) / before) - size(replica_set)
-
-
-def _rounded(number: float) -> int:
-    """Round halves away from zero, as Go does."""
-    return int(number + 0.5) if number >= 0 else int(number - 0.5)
+    # Round halves away from zero, as Go does.
+    number = size(replica_set) * max_size(deployment) / before
+    return (int(number + 0.5) if number >= 0 else int(number - 0.5)) - size(replica_set)
 
 
 def rollback_revision(deployment: Json) -> int | None:

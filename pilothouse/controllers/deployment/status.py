@@ -32,15 +32,6 @@ PAUSED, RESUMED = "DeploymentPaused", "DeploymentResumed"
 def calculated_status(deployment: Json, sets: ReplicaSets, now: datetime) -> Json:
     """Return current counts and the Available condition; other conditions are kept."""
     old = deployment.get("status") or {}
-    status = _counts(deployment, sets)
-    for kept in ("collisionCount", "conditions"):
-        if old.get(kept) is not None:
-            status[kept] = old[kept]
-    set_condition(status, _availability(deployment, status, now))
-    return status
-
-
-def _counts(deployment: Json, sets: ReplicaSets) -> Json:
     available = total(sets.all, "availableReplicas")
     counts = {
         "observedGeneration": metadata(deployment).get("generation"),
@@ -53,7 +44,12 @@ def _counts(deployment: Json, sets: ReplicaSets) -> Json:
     }
     status = {name: count for name, count in counts.items() if count}
     terminating = total_terminating(sets.all)
-    return status if terminating is None else status | {"terminatingReplicas": terminating}
+    status = status if terminating is None else status | {"terminatingReplicas": terminating}
+    for kept in ("collisionCount", "conditions"):
+        if old.get(kept) is not None:
+            status[kept] = old[kept]
+    set_condition(status, _availability(deployment, status, now))
+    return status
 
 
 def _availability(deployment: Json, status: Json, now: datetime) -> Json:
@@ -123,7 +119,24 @@ def rollout_status(deployment: Json, sets: ReplicaSets, now: datetime) -> Json:
     if progress_deadline(deployment) is None:
         remove_condition(status, PROGRESSING)
     elif not _was_complete(deployment, status):
-        _set_progress(deployment, sets.new, status, now)
+        new = sets.new
+        name = f'Deployment "{name_of(deployment)}"' if new is None else f'ReplicaSet "{name_of(new)}"'
+        before = deployment.get("status") or {}
+        if is_complete(deployment, status):
+            told = f"{name} has successfully progressed."
+            set_condition(status, new_condition(PROGRESSING, "True", NEW_REPLICA_SET_AVAILABLE, told, now))
+        elif is_progressing(before, status):
+            told = f"{name} is progressing."
+            condition = new_condition(PROGRESSING, "True", REPLICA_SET_UPDATED, told, now)
+            # Replace the condition even if unchanged: the deadline counts from lastUpdateTime.
+            old = find_in(status, PROGRESSING)
+            if old is not None and old["status"] == condition["status"]:
+                condition = condition | {"lastTransitionTime": old["lastTransitionTime"]}
+            remove_condition(status, PROGRESSING)
+            set_condition(status, condition)
+        elif is_timed_out(deployment, status, now):
+            told = f"{name} has timed out progressing."
+            set_condition(status, new_condition(PROGRESSING, "False", DEADLINE_EXCEEDED, told, now))
     failure = replica_failure(sets)
     if failure is None:
         remove_condition(status, REPLICA_FAILURE)
@@ -146,29 +159,6 @@ def _was_complete(deployment: Json, status: Json) -> bool:
     condition = find_in(deployment.get("status") or {}, PROGRESSING) or {}
     is_alone = count(status, "replicas") == count(status, "updatedReplicas")
     return is_alone and condition.get("reason") == NEW_REPLICA_SET_AVAILABLE
-
-
-def _set_progress(deployment: Json, new: Json | None, status: Json, now: datetime) -> None:
-    name = f'Deployment "{name_of(deployment)}"' if new is None else f'ReplicaSet "{name_of(new)}"'
-    before = deployment.get("status") or {}
-    if is_complete(deployment, status):
-        told = f"{name} has successfully progressed."
-        set_condition(status, new_condition(PROGRESSING, "True", NEW_REPLICA_SET_AVAILABLE, told, now))
-    elif is_progressing(before, status):
-        told = f"{name} is progressing."
-        _renew(status, new_condition(PROGRESSING, "True", REPLICA_SET_UPDATED, told, now))
-    elif is_timed_out(deployment, status, now):
-        told = f"{name} has timed out progressing."
-        set_condition(status, new_condition(PROGRESSING, "False", DEADLINE_EXCEEDED, told, now))
-
-
-def _renew(status: Json, condition: Json) -> None:
-    """Replace the Progressing condition even if unchanged: the deadline counts from lastUpdateTime."""
-    old = find_in(status, PROGRESSING)
-    if old is not None and old["status"] == condition["status"]:
-        condition = condition | {"lastTransitionTime": old["lastTransitionTime"]}
-    remove_condition(status, PROGRESSING)
-    set_condition(status, condition)
 
 
 def new_condition(type_: str, status: str, reason: str, message: str, now: datetime) -> Json:

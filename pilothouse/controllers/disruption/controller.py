@@ -17,7 +17,6 @@ from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.disruption.scales import Scales, ScaleUnknown
 from pilothouse.controllers.disruption.status import (
-    Disrupted,
     Wanted,
     count_healthy,
     disrupted,
@@ -101,7 +100,17 @@ class _DisruptionController:
         if budget is None:
             return None
         try:
-            evicted = await self._update(budget)
+            pods = self._pods_of(budget)
+            if not pods:
+                self._recorder.event(budget, NORMAL, "NoPods", "No matching pods found")
+            wanted, now = await self._wanted(budget, pods), utc_now(self._context.clock)
+            evicted = disrupted(pods, budget, now)
+            where = f"{namespace_of(budget)}/{name_of(budget)}"
+            for pod in evicted.overdue:
+                told = f"Pod was expected by PDB {where} to be deleted but it wasn't"
+                self._recorder.event(pod, WARNING, "NotDeleted", told)
+            healthy = count_healthy(pods, evicted)
+            await self._write(budget, new_status(budget, wanted, healthy=healthy, evicted=evicted, now=now))
         except Conflict:
             raise
         except (StatusError, ScaleUnknown) as error:
@@ -109,21 +118,6 @@ class _DisruptionController:
             await self._write(budget, failed_status(budget, str(error), utc_now(self._context.clock)))
             return None
         return None if evicted.recheck is None else Requeue(evicted.recheck.total_seconds())
-
-    async def _update(self, budget: Json) -> Disrupted:
-        """Write the budget's status. Raises ScaleUnknown or StatusError."""
-        pods = self._pods_of(budget)
-        if not pods:
-            self._recorder.event(budget, NORMAL, "NoPods", "No matching pods found")
-        wanted, now = await self._wanted(budget, pods), utc_now(self._context.clock)
-        evicted = disrupted(pods, budget, now)
-        where = f"{namespace_of(budget)}/{name_of(budget)}"
-        for pod in evicted.overdue:
-            told = f"Pod was expected by PDB {where} to be deleted but it wasn't"
-            self._recorder.event(pod, WARNING, "NotDeleted", told)
-        healthy = count_healthy(pods, evicted)
-        await self._write(budget, new_status(budget, wanted, healthy=healthy, evicted=evicted, now=now))
-        return evicted
 
     async def _write(self, budget: Json, status: Json) -> None:
         if status == budget.get("status"):

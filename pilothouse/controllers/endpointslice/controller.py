@@ -113,22 +113,21 @@ class _EndpointSlices:
             return Requeue(STALE)
         existing = [each for each in found if not is_deleting(each)]
         with self._syncs.timed(key):
-            await self._reconcile(key, service, existing)
+            selected = self._syncs.selected_pods(service)
+            trigger_time = self._syncs.trigger_time(service, selected)
+            try:
+                await self._reconciler.reconcile(service, selected, existing, trigger_time)
+            except ReconcileFailed as error:
+                self._metrics.syncs.labels("error").inc()
+                for node in error.missing_nodes:
+                    self._waiting_for.setdefault(node, set()).add(key)
+                about = (
+                    f"Error updating Endpoint Slices for Service {namespace_of(service)}/{name_of(service)}: {error}"
+                )
+                self._recorder.event(service, WARNING, "FailedToUpdateEndpointSlices", about)
+                raise
+            self._metrics.syncs.labels("success").inc()
         return None
-
-    async def _reconcile(self, key: str, service: Json, existing: list[Json]) -> None:
-        selected = self._syncs.selected_pods(service)
-        trigger_time = self._syncs.trigger_time(service, selected)
-        try:
-            await self._reconciler.reconcile(service, selected, existing, trigger_time)
-        except ReconcileFailed as error:
-            self._metrics.syncs.labels("error").inc()
-            for node in error.missing_nodes:
-                self._waiting_for.setdefault(node, set()).add(key)
-            about = f"Error updating Endpoint Slices for Service {namespace_of(service)}/{name_of(service)}: {error}"
-            self._recorder.event(service, WARNING, "FailedToUpdateEndpointSlices", about)
-            raise
-        self._metrics.syncs.labels("success").inc()
 
     def _emit(self, service: Json, event: HintEvent) -> None:
         self._recorder.event(service, event.type, event.reason, event.message)

@@ -54,7 +54,17 @@ class GroupPlanner:
     def plan(self, existing: list[Json], desired: Mapping[EndpointKey, Json]) -> Plan:
         plan, unchanged, remaining = Plan(), dict[str, Json](), dict(desired)
         for each in existing:
-            self._keep(each, remaining, plan, unchanged)
+            old = each.get("endpoints") or []
+            found = [(endpoint, remaining.pop(endpoint_key(endpoint), None)) for endpoint in old]
+            kept = [endpoint for _, endpoint in found if endpoint is not None]
+            plan.removed += len(old) - len(kept)
+            same = len(kept) == len(old) and all(new and is_same_beyond_key(new, before) for before, new in found)
+            if not same and not kept:
+                plan.delete.append(each)
+            elif same and (metadata(each).get("labels") or {}) == self._labels:
+                unchanged[name_of(each)] = each
+            else:
+                plan.update.append(self._changed(each, old if same else kept))
         plan.added = len(remaining)
         for each in sorted(plan.update, key=lambda each: -len(each["endpoints"])):
             self._fill(each, remaining)
@@ -68,19 +78,6 @@ class GroupPlanner:
                 plan.update.append(self._changed(chosen, chosen.get("endpoints") or []))
                 self._fill(plan.update[-1], remaining)
         return plan
-
-    def _keep(self, each: Json, remaining: dict[EndpointKey, Json], plan: Plan, unchanged: dict[str, Json]) -> None:
-        old = each.get("endpoints") or []
-        found = [(endpoint, remaining.pop(endpoint_key(endpoint), None)) for endpoint in old]
-        kept = [endpoint for _, endpoint in found if endpoint is not None]
-        plan.removed += len(old) - len(kept)
-        same = len(kept) == len(old) and all(new and is_same_beyond_key(new, before) for before, new in found)
-        if not same and not kept:
-            plan.delete.append(each)
-        elif same and (metadata(each).get("labels") or {}) == self._labels:
-            unchanged[name_of(each)] = each
-        else:
-            plan.update.append(self._changed(each, old if same else kept))
 
     def _changed(self, each: Json, endpoints: list[Json]) -> Json:
         return {**each, "metadata": metadata(each) | {"labels": self._labels}, "endpoints": [*endpoints]}

@@ -116,7 +116,12 @@ class Reconciler:
             plan.extend(part)
         plan.delete += [each for slices in groups.values() for each in slices]
         if len(plan.delete) == len(existing) and not plan.create:
-            _keep_a_placeholder(plan, self._empty_slice(service, family, []), service)
+            # A service without endpoints keeps one empty slice, as a sign that the controller has processed it.
+            placeholder = self._empty_slice(service, family, [])
+            if len(plan.delete) == 1 and _is_like(plan.delete[0], placeholder, service):
+                plan.delete.clear()
+            else:
+                plan.create.append(placeholder)
             efficiency[()] = Efficiency(0, 1)
         self._count(service, plan, family, efficiency)
         return plan
@@ -174,14 +179,6 @@ class Reconciler:
         self._metrics.removed.observe(plan.removed)
         self._totals.set(meta_namespace_key(service), family, efficiency)
         self._metrics.show(self._totals)
-
-
-def _keep_a_placeholder(plan: Plan, placeholder: Json, service: Json) -> None:
-    """Ensure that a service without endpoints has one empty slice, as a sign that the controller has processed it."""
-    if len(plan.delete) == 1 and _is_like(plan.delete[0], placeholder, service):
-        plan.delete.clear()
-    else:
-        plan.create.append(placeholder)
 
 
 def _is_like(existing: Json, placeholder: Json, service: Json) -> bool:

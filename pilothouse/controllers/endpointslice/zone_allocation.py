@@ -99,7 +99,8 @@ class ZoneShares:
         if is_ready(node) and not any(label in labels_of(node) for label in _CONTROL_PLANE):
             name = name_of(node)
             zone = labels_of(node).get(ZONE_LABEL) or ""
-            amount = _milli_cpu(node)
+            allocatable = part(node, "status", "allocatable")
+            amount = parse_quantity(str(allocatable.get("cpu") or "0")).milli_value()
             self._nodes[name] = zone, amount
             if zone and amount:
                 self._cpu[zone] += amount
@@ -122,8 +123,3 @@ class ZoneShares:
             return None
         total = self._cpu.total()
         return {zone: amount / total for zone, amount in self._cpu.items()}
-
-
-def _milli_cpu(node: Json) -> int:
-    allocatable = part(node, "status", "allocatable")
-    return parse_quantity(str(allocatable.get("cpu") or "0")).milli_value()

@@ -76,22 +76,19 @@ class _Mirroring:
     async def _sync(self, key: str) -> Requeue | None:
         started = self._clock.now()
         try:
-            return await self._mirror(key)
+            endpoints, service = self._endpoints.indexer.get_by_key(key), self._services.indexer.get_by_key(key)
+            existing = self._events.slices_of(key)
+            if endpoints is None or not should_mirror(endpoints) or service is None or selector_of(service):
+                self._tracker.forget(key)
+                await self._reconciler.delete(key, existing)
+                return None
+            if self._tracker.is_stale(key, existing):
+                return Requeue(STALE)
+            present = [each for each in existing if not is_deleting(each)]
+            await self._reconciler.reconcile(endpoints, present)
+            return None
         finally:
             self._metrics.duration.observe(self._clock.now() - started)
-
-    async def _mirror(self, key: str) -> Requeue | None:
-        endpoints, service = self._endpoints.indexer.get_by_key(key), self._services.indexer.get_by_key(key)
-        existing = self._events.slices_of(key)
-        if endpoints is None or not should_mirror(endpoints) or service is None or selector_of(service):
-            self._tracker.forget(key)
-            await self._reconciler.delete(key, existing)
-            return None
-        if self._tracker.is_stale(key, existing):
-            return Requeue(STALE)
-        present = [each for each in existing if not is_deleting(each)]
-        await self._reconciler.reconcile(endpoints, present)
-        return None
 
 
 def should_mirror(endpoints: Json) -> bool:

@@ -55,7 +55,16 @@ class MirroringReconciler:
     async def reconcile(self, endpoints: Json, existing: list[Json]) -> None:
         """Reconcile the slices with the Endpoints. Raises WriteFailed."""
         desired = desired_endpoints(endpoints, self._limit)
-        self._tell_skipped(endpoints, desired)
+        self._metrics.skipped.observe(desired.skipped)
+        if desired.invalid:
+            message = f"Skipped {desired.invalid} invalid IP addresses when mirroring to EndpointSlices"
+            self._warn(endpoints, "InvalidIPAddress", message)
+        if desired.skipped > desired.invalid:
+            message = (
+                f"A max of {self._limit} addresses can be mirrored to EndpointSlices per Endpoints subset."
+                f" {desired.skipped} addresses were skipped"
+            )
+            self._warn(endpoints, "TooManyAddressesToMirror", message)
         slices: dict[GroupKey, list[Json]] = {}
         for each in existing:
             key = GroupKey(each.get("addressType") or "", ports_key(each.get("ports") or []))
@@ -103,18 +112,6 @@ class MirroringReconciler:
         plan.added = len(wanted) - (len(found) - plan.removed)
         self._metrics.updated.observe(updated)
         return bool(updated or plan.removed or plan.added)
-
-    def _tell_skipped(self, endpoints: Json, desired: DesiredMirror) -> None:
-        self._metrics.skipped.observe(desired.skipped)
-        if desired.invalid:
-            message = f"Skipped {desired.invalid} invalid IP addresses when mirroring to EndpointSlices"
-            self._warn(endpoints, "InvalidIPAddress", message)
-        if desired.skipped > desired.invalid:
-            message = (
-                f"A max of {self._limit} addresses can be mirrored to EndpointSlices per Endpoints subset."
-                f" {desired.skipped} addresses were skipped"
-            )
-            self._warn(endpoints, "TooManyAddressesToMirror", message)
 
     def _count(self, endpoints: Json, desired: DesiredMirror, plan: Plan) -> None:
         self._metrics.added.observe(plan.added)

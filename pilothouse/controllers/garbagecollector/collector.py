@@ -118,7 +118,15 @@ class Collector:
             await self._collect(node, state)
 
     async def _collect(self, node: GraphNode, state: ObjectState) -> None:
-        owners = await self._classify(node, state)
+        owners = Owners()
+        for reference in state.owners:
+            owner = await self._owner(node, reference)
+            if owner is None:
+                owners.dangling.append(reference)
+            elif owner.is_deleting_dependents:
+                owners.waiting.append(reference)
+            else:
+                owners.solid.append(reference)
         if owners.solid:
             if gone := [*owners.dangling, *owners.waiting]:
                 # References to waiting owners are removed too; otherwise these owners would wait forever.
@@ -129,19 +137,6 @@ class Collector:
             await self._operations.delete(node.identity, state, "Foreground")
         else:
             await self._operations.delete(node.identity, state, _policy(state))
-
-    async def _classify(self, node: GraphNode, state: ObjectState) -> Owners:
-        """Classify the owner references. Raises NoMapping or NamespacedOwnerOfClusterScopedObject."""
-        owners = Owners()
-        for reference in state.owners:
-            owner = await self._owner(node, reference)
-            if owner is None:
-                owners.dangling.append(reference)
-            elif owner.is_deleting_dependents:
-                owners.waiting.append(reference)
-            else:
-                owners.solid.append(reference)
-        return owners
 
     async def _owner(self, node: GraphNode, reference: OwnerReference) -> ObjectState | None:
         """Return the state of the owner; None if absent."""

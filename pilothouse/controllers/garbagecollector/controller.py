@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, Counter
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.cache.reflector import Reflector
 from pilothouse.client.clock import Clock, cancelled
-from pilothouse.client.discovery import DiscoveryClient, ServerResources
+from pilothouse.client.discovery import DiscoveryClient
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.controllers.context import ControllerContext
@@ -76,7 +76,13 @@ class GarbageCollector:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._builder.run())
                 tasks.create_task(self._reporter.run())
-                await self._initial_sync()
+                await self._sync()
+                try:
+                    # Unresponsive resources do not block the workers.
+                    async with asyncio.timeout(_INITIAL_SYNC_TIMEOUT):
+                        await self._monitors.wait_synced()
+                except TimeoutError:
+                    logger.info("Garbage collector: not all resource monitors could be synced, proceeding anyways")
                 tasks.create_task(self._sync_when_changed())
                 for _ in workers:
                     tasks.create_task(self._collector.delete_worker())
@@ -88,15 +94,6 @@ class GarbageCollector:
         self._builder.changes.add(event)
         if event.identity.kind in _CHANGE_WHAT_IS_SERVED:
             self._changed.set()
-
-    async def _initial_sync(self) -> None:
-        """Sync the monitors with a timeout, so that unresponsive resources do not block the workers."""
-        await self._sync()
-        try:
-            async with asyncio.timeout(_INITIAL_SYNC_TIMEOUT):
-                await self._monitors.wait_synced()
-        except TimeoutError:
-            logger.info("Garbage collector: not all resource monitors could be synced, proceeding anyways")
 
     async def _sync_when_changed(self) -> None:
         delays: Iterator[float] = iter(() if self._resources else _SETTLING)
@@ -116,19 +113,16 @@ class GarbageCollector:
             logger.warning("no resources reported by discovery, skipping garbage collector sync: %s", error)
             self._errors.inc()
             return
-        resources = deletable(found) | self._unreadable(found)
-        self._mappings.replace(found)
-        if resources != self._resources:
-            self._resources = resources
-            self._monitors.sync(resources)
-
-    def _unreadable(self, found: ServerResources) -> dict[GroupVersionResource, GroupVersionKind]:
-        """Return monitored resources whose groups failed discovery; they stay monitored."""
-        return {
+        # Resources whose groups failed discovery stay monitored.
+        resources = deletable(found) | {
             resource: kind
             for resource, kind in self._resources.items()
             if resource.group_version in found.failed and self._monitors.is_synced(resource)
         }
+        self._mappings.replace(found)
+        if resources != self._resources:
+            self._resources = resources
+            self._monitors.sync(resources)
 
 
 class GraphMonitor:

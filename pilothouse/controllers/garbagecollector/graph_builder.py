@@ -102,7 +102,14 @@ class GraphBuilder:
             old, node.state = node.state, state
             if old.owners or state.owners:
                 changes = await self._diff(old.owners, state.owners)
-                self._enqueue_unblocked(changes)
+                # Enqueue owners that a reference no longer blocks.
+                released = [each.uid for each in changes.removed if each.block_owner_deletion]
+                released += [
+                    each.new.uid
+                    for each in changes.changed
+                    if each.old.block_owner_deletion and not each.new.block_owner_deletion
+                ]
+                self._enqueue(self.nodes[uid] for uid in released if uid in self.nodes)
                 await self._add_to_owners(node, changes.added)
                 self._remove_from_owners(node, changes.removed)
             self._transition(node, old)
@@ -196,16 +203,6 @@ class GraphBuilder:
             owner = self.nodes.get(reference.uid)
             if owner is not None:
                 owner.dependents.pop(node, None)
-
-    def _enqueue_unblocked(self, changes: Diff) -> None:
-        """Enqueue owners that are no longer blocked by a reference."""
-        released = [each.uid for each in changes.removed if each.block_owner_deletion]
-        released += [
-            each.new.uid
-            for each in changes.changed
-            if each.old.block_owner_deletion and not each.new.block_owner_deletion
-        ]
-        self._enqueue(self.nodes[uid] for uid in released if uid in self.nodes)
 
     def _enqueue(self, nodes: Iterable[GraphNode]) -> None:
         for node in nodes:

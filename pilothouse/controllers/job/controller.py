@@ -117,7 +117,10 @@ class _JobController:
             if (left := seconds_to_deadline(state.job, state.now)) is not None:
                 self._queue.add_after(key, left)
             suspended, error = await self._go_on(state, key, are_met)
-        changed = _put_numbers(state) or suspended
+        status = state.status
+        before = (status.get("active") or 0, status.get("ready"), status.get("terminating"))
+        status |= {"active": state.active, "ready": state.ready, "terminating": state.terminating}
+        changed = (before != (state.active, state.ready, state.terminating)) or suspended
         await self._tracker.track(state, key, changed=changed, counted=lambda: self._keep_backoff(key, state))
         if error is not None:
             raise error
@@ -152,14 +155,6 @@ class _JobController:
         elif self._config.mutable_scheduling_directives:
             status.pop("startTime", None)
         return True
-
-
-def _put_numbers(state: SyncState) -> bool:
-    """Update the pod counts; return whether the status changed."""
-    status = state.status
-    before = (status.get("active") or 0, status.get("ready"), status.get("terminating"))
-    status |= {"active": state.active, "ready": state.ready, "terminating": state.terminating}
-    return before != (state.active, state.ready, state.terminating)
 
 
 class OwnPods:

@@ -78,18 +78,14 @@ def all_failures(pod: Json) -> int:
 
 def finish_time(pod: Json) -> datetime:
     """Return the finish time: from containers, else the Ready condition, the deletion, or the creation."""
-    found = _containers_ended(pod) or _became_unready(pod) or deletion_requested(pod)
-    return found or optional_time(metadata(pod).get("creationTimestamp")) or _BEGINNING
-
-
-def _containers_ended(pod: Json) -> datetime | None:
-    """Return the finish time of the last container, including sidecars but not other init containers."""
     status = pod.get("status") or {}
     sidecars = sidecar_names(pod["spec"])
     statuses = [*(status.get("containerStatuses") or ())]
     statuses += [each for each in status.get("initContainerStatuses") or () if each["name"] in sidecars]
     ended = [optional_time(part(each, "state", "terminated").get("finishedAt")) for each in statuses]
-    return max((each for each in ended if each is not None), default=None) if None not in ended else None
+    last_end = max((moment for moment in ended if moment is not None), default=None) if None not in ended else None
+    found = last_end or _became_unready(pod) or deletion_requested(pod)
+    return found or optional_time(metadata(pod).get("creationTimestamp")) or _BEGINNING
 
 
 def _became_unready(pod: Json) -> datetime | None:

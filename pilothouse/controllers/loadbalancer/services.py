@@ -72,7 +72,10 @@ class _ServiceLoadBalancers:
             return
         try:
             if needs_cleanup(service):
-                await self._clean_up(service)
+                self._recorder.event(service, NORMAL, "DeletingLoadBalancer", "Deleting load balancer")
+                await self._patch(service, {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}, {"ingress": None})
+                self._pool.release(meta_namespace_key(service))
+                self._recorder.event(service, NORMAL, "DeletedLoadBalancer", "Deleted load balancer")
             elif wants_load_balancer(service) and not self._is_done(service):
                 await self._ensure(service)
         except NotFound:
@@ -93,13 +96,6 @@ class _ServiceLoadBalancers:
         ingress = [{"ip": address, "ipMode": "VIP"}]
         await self._patch(service, {"finalizers": [FINALIZER]}, {"ingress": ingress})
         self._recorder.event(service, NORMAL, "EnsuredLoadBalancer", "Ensured load balancer")
-
-    async def _clean_up(self, service: Json) -> None:
-        """Remove address and finalizer. Raises StatusError."""
-        self._recorder.event(service, NORMAL, "DeletingLoadBalancer", "Deleting load balancer")
-        await self._patch(service, {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}, {"ingress": None})
-        self._pool.release(meta_namespace_key(service))
-        self._recorder.event(service, NORMAL, "DeletedLoadBalancer", "Deleted load balancer")
 
     async def _patch(self, service: Json, meta: Json, load_balancer: Json) -> None:
         services = self._context.client.for_resource(SERVICES, namespace=namespace_of(service))

@@ -80,7 +80,17 @@ class NamespacedResourcesDeleter:
             namespace = await self._changed(await self._namespaces.get(name), self._say_terminating)
             if not is_deleting(namespace) or not _finalizers(namespace):
                 return 0
-            estimate = await self._delete_all_content(namespace)
+            progress = Progress()
+            resources = await self._discover(progress)
+            pods = [each for each in resources if each.resource.group_resource == PODS]
+            others = [each for each in resources if each.resource.group_resource != PODS]
+            estimate = await self._delete_content(namespace, pods, progress)
+            if not progress.remaining:
+                estimate = max(estimate, await self._delete_content(namespace, others, progress))
+            await self._report(namespace, progress)
+            failures = [*([progress.discovery_failure.message] if progress.discovery_failure else ()), *progress.errors]
+            if failures:
+                raise NamespaceDeletionFailed(aggregate(failures))
             if not estimate:
                 await self._changed(namespace, self._finalize)
         except NotFound:
@@ -108,21 +118,6 @@ class NamespacedResourcesDeleter:
         kept = sorted({each for each in _finalizers(namespace) if each != _FINALIZER})
         wanted = {**namespace, "spec": {**namespace["spec"], "finalizers": kept}}
         return await self._namespaces.update(wanted, subresource="finalize")
-
-    async def _delete_all_content(self, namespace: Json) -> int:
-        """Delete all content; return the estimate in seconds. Raises NamespaceDeletionFailed."""
-        progress = Progress()
-        resources = await self._discover(progress)
-        pods = [each for each in resources if each.resource.group_resource == PODS]
-        others = [each for each in resources if each.resource.group_resource != PODS]
-        estimate = await self._delete_content(namespace, pods, progress)
-        if not progress.remaining:
-            estimate = max(estimate, await self._delete_content(namespace, others, progress))
-        await self._report(namespace, progress)
-        failures = [*([progress.discovery_failure.message] if progress.discovery_failure else ()), *progress.errors]
-        if failures:
-            raise NamespaceDeletionFailed(aggregate(failures))
-        return estimate
 
     async def _discover(self, progress: Progress) -> list[APIResource]:
         """Return the deletable namespaced resources that were discovered; failures are recorded in `progress`."""

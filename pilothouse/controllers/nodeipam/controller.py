@@ -78,7 +78,13 @@ class _NodeRanges:
         node = self._nodes.indexer.get_by_key(name)
         if node is None or is_deleting(node) or ranges_of(node):
             return
-        parts = self._allocate(node)
+        parts: list[Network] = []
+        try:
+            parts.extend(cidrs.allocate() for cidrs in self._sets)
+        except CIDRsExhausted:
+            self._release(parts)
+            self._tell(node, "CIDRNotAvailable")
+            raise
         texts = [str(part) for part in parts]
         patch = {"spec": {"podCIDR": texts[0], "podCIDRs": texts}}
         try:
@@ -89,17 +95,6 @@ class _NodeRanges:
             self._release(parts)
             self._tell(node, "CIDRAssignmentFailed")
             raise
-
-    def _allocate(self, node: Json) -> list[Network]:
-        """Return a subnet of each CIDR. Raises CIDRsExhausted."""
-        parts: list[Network] = []
-        try:
-            parts.extend(cidrs.allocate() for cidrs in self._sets)
-        except CIDRsExhausted:
-            self._release(parts)
-            self._tell(node, "CIDRNotAvailable")
-            raise
-        return parts
 
     def _tell(self, node: Json, status: str) -> None:
         about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name_of(node), "uid": uid_of(node)}}

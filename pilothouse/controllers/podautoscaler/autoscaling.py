@@ -10,7 +10,6 @@ from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.config import AutoscalerConfig
 from pilothouse.controllers.podautoscaler.limits import History, Wish, limit
-from pilothouse.controllers.podautoscaler.metric_sources import Proposal
 from pilothouse.controllers.podautoscaler.proposals import NoProposal, Proposals
 from pilothouse.controllers.podautoscaler.replica_calculator import Tolerances
 from pilothouse.controllers.podautoscaler.scale_target import ScaleTarget, ScaleTargets, ScaleUnavailable
@@ -81,7 +80,16 @@ class Autoscaling:
     async def scale(self, key: str, cached: Json) -> Json:
         """Scale the target if needed; return the autoscaler's status. Raises AutoscalingFailed."""
         autoscaler = {**cached, "status": deepcopy(cached.get("status") or {})}
-        target = await self._target(autoscaler)
+        try:
+            target = await self._targets.of(autoscaler)
+        except ScaleUnavailable as error:
+            self._recorder.event(autoscaler, WARNING, "FailedGetScale", str(error))
+            told = f"the HPA controller was unable to get the target's current scale: {error}"
+            set_condition(autoscaler, Condition(_ABLE, "False", "FailedGetScale", told))
+            told = f"failed to query scale subresource for {_reference(autoscaler)}: {error}"
+            raise AutoscalingFailed(told, autoscaler["status"]) from None
+        told = "the HPA controller was able to get the target's current scale"
+        set_condition(autoscaler, Condition(_ABLE, "True", "SucceededGetScale", told))
         self._history(key).begin(target.wanted, self._clock.now())
         look = _Look(key, autoscaler, target, target.wanted, target.wanted)
         await self._decide(look)
@@ -97,19 +105,6 @@ class Autoscaling:
 
     def _history(self, key: str) -> History:
         return self._histories.setdefault(key, History())
-
-    async def _target(self, autoscaler: Json) -> ScaleTarget:
-        try:
-            target = await self._targets.of(autoscaler)
-        except ScaleUnavailable as error:
-            self._recorder.event(autoscaler, WARNING, "FailedGetScale", str(error))
-            told = f"the HPA controller was unable to get the target's current scale: {error}"
-            set_condition(autoscaler, Condition(_ABLE, "False", "FailedGetScale", told))
-            told = f"failed to query scale subresource for {_reference(autoscaler)}: {error}"
-            raise AutoscalingFailed(told, autoscaler["status"]) from None
-        told = "the HPA controller was able to get the target's current scale"
-        set_condition(autoscaler, Condition(_ABLE, "True", "SucceededGetScale", told))
-        return target
 
     async def _decide(self, look: _Look) -> None:
         most = look.autoscaler["spec"]["maxReplicas"]
@@ -135,7 +130,19 @@ class Autoscaling:
         return ours and (look.least != 0 or look.has_metrics_of_others)
 
     async def _decide_by_metrics(self, look: _Look, most: int) -> None:
-        proposal = await self._propose(look)
+        try:
+            behavior = (look.autoscaler["spec"].get("behavior") or {}) if self._config.configurable_tolerance else {}
+            given = [(behavior.get(way) or {}).get("tolerance") for way in ("scaleDown", "scaleUp")]
+            down, up = (self._config.tolerance if each is None else float(parse_quantity(str(each))) for each in given)
+            found = await self._proposals.of(look.key, look.autoscaler, look.target, Tolerances(down, up))
+        except NoProposal as error:
+            look.metrics = error.statuses
+            self._recorder.event(look.autoscaler, WARNING, "FailedComputeMetricsReplicas", str(error))
+            told = "failed to compute desired number of replicas based on listed metrics for"
+            status = _status(look, look.autoscaler["status"].get("desiredReplicas") or 0)
+            raise AutoscalingFailed(f"{told} {_reference(look.autoscaler)}: {error}", status) from None
+        look.metrics, look.failed = found.statuses, found.failed
+        proposal = found.highest
         desired = max(0, proposal.replicas)
         if desired > look.current:
             look.reason = f"{proposal.metric} above target"
@@ -151,21 +158,6 @@ class Autoscaling:
         for condition in limited.conditions:
             set_condition(look.autoscaler, condition)
         look.desired = limited.replicas
-
-    async def _propose(self, look: _Look) -> Proposal:
-        try:
-            behavior = (look.autoscaler["spec"].get("behavior") or {}) if self._config.configurable_tolerance else {}
-            given = [(behavior.get(way) or {}).get("tolerance") for way in ("scaleDown", "scaleUp")]
-            down, up = (self._config.tolerance if each is None else float(parse_quantity(str(each))) for each in given)
-            found = await self._proposals.of(look.key, look.autoscaler, look.target, Tolerances(down, up))
-        except NoProposal as error:
-            look.metrics = error.statuses
-            self._recorder.event(look.autoscaler, WARNING, "FailedComputeMetricsReplicas", str(error))
-            told = "failed to compute desired number of replicas based on listed metrics for"
-            status = _status(look, look.autoscaler["status"].get("desiredReplicas") or 0)
-            raise AutoscalingFailed(f"{told} {_reference(look.autoscaler)}: {error}", status) from None
-        look.metrics, look.failed = found.statuses, found.failed
-        return found.highest
 
     async def _rescale(self, look: _Look) -> None:
         autoscaler, desired = look.autoscaler, look.desired

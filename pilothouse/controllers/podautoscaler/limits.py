@@ -52,42 +52,33 @@ class Limited:
 def limit(wish: Wish, behavior: Json | None, history: History, window: float, now: float) -> Limited:
     """Return the replicas allowed now. `window` is the default stabilization window."""
     if behavior is None:
-        return _limit_by_default(wish, history, window, now)
-    stable = _stabilize(wish, behavior, history, window, now)
-    able = _READY
-    if stable != wish.desired:
-        able = _UP_STABILIZED if wish.desired >= wish.current else _DOWN_STABILIZED
-    return _limited(_by_behavior(wish, stable, behavior, history, now), able)
-
-
-def _limit_by_default(wish: Wish, history: History, window: float, now: float) -> Limited:
-    stable = max([wish.desired, *history.recommended(now - window)])
-    history.recommend(wish.desired, now, window)
-    fastest = max(_FACTOR * wish.current, _AT_LEAST)
-    reason, most = ("ScaleUpLimit", fastest) if wish.most > fastest else ("TooManyReplicas", wish.most)
-    found = (stable, "")
-    if stable < wish.least:
-        found = (wish.least, "TooFewReplicas")
-    elif stable > most:
-        found = (most, reason)
-    return _limited(found, _READY if stable == wish.desired else _DOWN_STABILIZED)
-
-
-def _limited(found: tuple[int, str], able: Condition) -> Limited:
-    replicas, reason = found
-    limited = Condition("ScalingLimited", "True", reason, _LIMITS[reason]) if reason else _WITHIN
-    return Limited(replicas, (able, limited))
-
-
-def _stabilize(wish: Wish, behavior: Json, history: History, window: float, now: float) -> int:
-    """Return the current replicas, moved only as far as recent recommendations allow."""
+        stable = max([wish.desired, *history.recommended(now - window)])
+        history.recommend(wish.desired, now, window)
+        fastest = max(_FACTOR * wish.current, _AT_LEAST)
+        reason, most = ("ScaleUpLimit", fastest) if wish.most > fastest else ("TooManyReplicas", wish.most)
+        found = (stable, "")
+        if stable < wish.least:
+            found = (wish.least, "TooFewReplicas")
+        elif stable > most:
+            found = (most, reason)
+        return _limited(found, _READY if stable == wish.desired else _DOWN_STABILIZED)
     up = behavior["scaleUp"].get("stabilizationWindowSeconds") or 0
     down = behavior["scaleDown"].get("stabilizationWindowSeconds")
     down = window if down is None else down
     lowest = min([wish.desired, *history.recommended(now - up)])
     highest = max([wish.desired, *history.recommended(now - down)])
     history.recommend(wish.desired, now, max(up, down))
-    return min(max(wish.current, lowest), highest)
+    stable = min(max(wish.current, lowest), highest)
+    able = _READY
+    if stable != wish.desired:
+        able = _UP_STABILIZED if wish.desired >= wish.current else _DOWN_STABILIZED
+    return _limited(_by_behavior(wish, stable, behavior, history, now), able)
+
+
+def _limited(found: tuple[int, str], able: Condition) -> Limited:
+    replicas, reason = found
+    limited = Condition("ScalingLimited", "True", reason, _LIMITS[reason]) if reason else _WITHIN
+    return Limited(replicas, (able, limited))
 
 
 def _by_behavior(wish: Wish, stable: int, behavior: Json, history: History, now: float) -> tuple[int, str]:

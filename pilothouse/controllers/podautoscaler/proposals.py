@@ -89,7 +89,21 @@ class Proposals:
         found = _Round()
         for spec in specs:
             await self._ask(autoscaler, spec, target, found)
-        return _highest(autoscaler, found, scale.wanted, len(specs))
+        metrics = len(specs)
+        invalid = len(found.errors)
+        failed = (
+            f"invalid metrics ({invalid} invalid out of {metrics}), first error is: {found.errors[0]}"
+            if invalid
+            else ""
+        )
+        highest = max(found.found, key=lambda each: each.replicas, default=None)
+        if highest is None or (invalid and highest.replicas < scale.wanted):
+            if found.first_condition is not None:
+                set_condition(autoscaler, found.first_condition)
+            raise NoProposal(failed, found.statuses)
+        told = f"the HPA was able to successfully calculate a replica count from {highest.metric}"
+        set_condition(autoscaler, Condition(_ACTIVE, "True", "ValidMetricFound", told))
+        return Proposed(highest, found.statuses, failed)
 
     async def _ask(self, autoscaler: Json, spec: Json, target: Target, found: _Round) -> None:
         source = self._sources[spec["type"]]
@@ -135,21 +149,6 @@ class Proposals:
         self._recorder.event(autoscaler, WARNING, event, why)
         set_condition(autoscaler, Condition(_ACTIVE, "False", reason, message))
         return NoProposal(why, [])
-
-
-def _highest(autoscaler: Json, found: _Round, wanted: int, metrics: int) -> Proposed:
-    invalid = len(found.errors)
-    failed = (
-        f"invalid metrics ({invalid} invalid out of {metrics}), first error is: {found.errors[0]}" if invalid else ""
-    )
-    highest = max(found.found, key=lambda each: each.replicas, default=None)
-    if highest is None or (invalid and highest.replicas < wanted):
-        if found.first_condition is not None:
-            set_condition(autoscaler, found.first_condition)
-        raise NoProposal(failed, found.statuses)
-    told = f"the HPA was able to successfully calculate a replica count from {highest.metric}"
-    set_condition(autoscaler, Condition(_ACTIVE, "True", "ValidMetricFound", told))
-    return Proposed(highest, found.statuses, failed)
 
 
 def _of_object(source: Json) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import datetime
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import deletion_handling_key, meta_namespace_key
@@ -121,7 +120,12 @@ class ReplicaSetController:
             return None
         if failure is not None:
             raise failure
-        return _until_available(replica_set, status, pods, now)
+        # No event reports availability: requeue when the next pod reaches minReadySeconds.
+        seconds = replica_set["spec"].get("minReadySeconds") or 0
+        if seconds <= 0 or status.get("readyReplicas") == status.get("availableReplicas"):
+            return None
+        after = next_availability(pods, seconds, now)
+        return Requeue(float(seconds) if after is None else after)
 
     async def _claimed(self, replica_set: Json, selector: Selector, pods: list[Json]) -> list[Json]:
         objects = self._objects.namespace(namespace_of(replica_set))
@@ -157,15 +161,6 @@ class ReplicaSetController:
             return False
         self._written[key] = int(resource_version_of(written))
         return True
-
-
-def _until_available(replica_set: Json, status: Json, pods: list[Json], now: datetime) -> Requeue | None:
-    """Requeue when the next pod reaches minReadySeconds."""
-    seconds = replica_set["spec"].get("minReadySeconds") or 0
-    if seconds <= 0 or status.get("readyReplicas") == status.get("availableReplicas"):
-        return None
-    after = next_availability(pods, seconds, now)
-    return Requeue(float(seconds) if after is None else after)
 
 
 @dataclass(frozen=True, slots=True)

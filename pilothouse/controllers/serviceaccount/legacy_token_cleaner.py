@@ -79,7 +79,10 @@ class _Cleaner:
 
     async def clean(self) -> None:
         now = utc_now(self._context.clock)
-        if now < await self._tracked_since() + self._period:
+        maps = self._context.client.for_resource(CONFIG_MAPS, namespace="kube-system")
+        since = ((await maps.get(_TRACKING)).get("data") or {}).get("since") or ""
+        first_full_day = datetime.combine(date.fromisoformat(since), datetime.min.time(), UTC) + timedelta(days=1)
+        if now < first_full_day + self._period:
             return
         clean_up = _CleanUp(now, now - self._period)
         for secret in self._secrets.indexer.list():
@@ -88,12 +91,6 @@ class _Cleaner:
                     await self._invalidate_or_delete(secret, clean_up)
             except StatusError as error:
                 logger.error("can not clean up secret %s/%s: %s", namespace_of(secret), name_of(secret), error)
-
-    async def _tracked_since(self) -> datetime:
-        """Return the start of the first full day of usage tracking. Raises StatusError or ValueError."""
-        maps = self._context.client.for_resource(CONFIG_MAPS, namespace="kube-system")
-        since = ((await maps.get(_TRACKING)).get("data") or {}).get("since") or ""
-        return datetime.combine(date.fromisoformat(since), datetime.min.time(), UTC) + timedelta(days=1)
 
     async def _is_unused(self, secret: Json, clean_up: _CleanUp) -> bool:
         created = parse_time(metadata(secret).get("creationTimestamp") or "")

@@ -220,7 +220,21 @@ class TokenFiller:
             secret = await secrets.get(name_of(cached))
             if resource_version_of(secret) != resource_version_of(cached):
                 return
-            await secrets.update(await self._filled(account, secret))
+            lacking, data = self._lacking(secret), dict(secret.get("data") or {})
+            if "ca.crt" in lacking:
+                data["ca.crt"] = self._root_ca
+            if "namespace" in lacking:
+                data["namespace"] = encoded(namespace_of(secret).encode())
+            if "token" in lacking:
+                data["token"] = encoded((await self._sign(legacy_claims(account, secret))).encode())
+            whose = {ACCOUNT_NAME: name_of(account), ACCOUNT_UID: uid_of(account)}
+            await secrets.update(
+                {
+                    **secret,
+                    "metadata": {**metadata(secret), "annotations": annotations_of(secret) | whose},
+                    "data": data,
+                }
+            )
         except (NotFound, Conflict):
             return
 
@@ -228,18 +242,3 @@ class TokenFiller:
         data = secret.get("data") or {}
         lacking = {key for key in ("token", "namespace") if not data.get(key)}
         return lacking | ({"ca.crt"} if self._root_ca and data.get("ca.crt") != self._root_ca else set())
-
-    async def _filled(self, account: Json, secret: Json) -> Json:
-        lacking, data = self._lacking(secret), dict(secret.get("data") or {})
-        if "ca.crt" in lacking:
-            data["ca.crt"] = self._root_ca
-        if "namespace" in lacking:
-            data["namespace"] = encoded(namespace_of(secret).encode())
-        if "token" in lacking:
-            data["token"] = encoded((await self._sign(legacy_claims(account, secret))).encode())
-        whose = {ACCOUNT_NAME: name_of(account), ACCOUNT_UID: uid_of(account)}
-        return {
-            **secret,
-            "metadata": {**metadata(secret), "annotations": annotations_of(secret) | whose},
-            "data": data,
-        }

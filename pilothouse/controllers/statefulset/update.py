@@ -51,29 +51,28 @@ class StatefulSetUpdate:
         versions, collisions = await find_versions(self._history, stateful_set, ordered)
         members = Members.of(stateful_set, pods, now)
         try:
-            status = await self._converge(versions, members, collisions)
+            status, failure = new_status(versions, members, collisions), None
+            is_current = partial(self._owners.is_current, versions.stateful_set)
+            if not is_deleting(versions.stateful_set):
+                try:
+                    status["currentReplicas"] -= await Convergence(self._pods, versions, members, is_current).run()
+                except (StatusError, ClaimsFailed) as error:
+                    failure = error
+            complete_rolling_update(versions.stateful_set, status)
+            if is_news(versions.stateful_set, status):
+                with suppress(NotFound):  # a deleted StatefulSet needs no status
+                    await self._write(versions.stateful_set, status)
+            if failure is not None:
+                raise failure
         except (StatusError, ClaimsFailed):
             await self._truncate(versions, ordered, pods)
             raise
         await self._truncate(versions, ordered, pods)
-        return _next_check(members, pods, status)
-
-    async def _converge(self, versions: Versions, members: Members, collisions: int) -> Json:
-        """Converge the pods; return the status, which is written even on failure."""
-        status, failure = new_status(versions, members, collisions), None
-        is_current = partial(self._owners.is_current, versions.stateful_set)
-        if not is_deleting(versions.stateful_set):
-            try:
-                status["currentReplicas"] -= await Convergence(self._pods, versions, members, is_current).run()
-            except (StatusError, ClaimsFailed) as error:
-                failure = error
-        complete_rolling_update(versions.stateful_set, status)
-        if is_news(versions.stateful_set, status):
-            with suppress(NotFound):  # a deleted StatefulSet needs no status
-                await self._write(versions.stateful_set, status)
-        if failure is not None:
-            raise failure
-        return status
+        # No event reports availability: requeue while ready pods wait for minReadySeconds.
+        if not members.min_ready_seconds or status["readyReplicas"] == status["availableReplicas"]:
+            return None
+        soon = next_availability(pods, members.min_ready_seconds, members.now)
+        return Requeue(members.min_ready_seconds if soon is None else soon)
 
     async def _write(self, stateful_set: Json, status: Json) -> None:
         sets = self._sets.namespace(namespace_of(stateful_set))
@@ -91,14 +90,6 @@ class StatefulSetUpdate:
         live = {name_of(versions.current), name_of(versions.update), *map(revision_of, pods)}
         limit = versions.stateful_set["spec"].get("revisionHistoryLimit")
         await self._history.truncate(ordered, live, 10 if limit is None else limit)
-
-
-def _next_check(members: Members, pods: Sequence[Json], status: Json) -> Requeue | None:
-    """Requeue while ready pods wait for minReadySeconds: no event reports availability."""
-    if not members.min_ready_seconds or status["readyReplicas"] == status["availableReplicas"]:
-        return None
-    soon = next_availability(pods, members.min_ready_seconds, members.now)
-    return Requeue(members.min_ready_seconds if soon is None else soon)
 
 
 def new_status(versions: Versions, members: Members, collisions: int) -> Json:

@@ -85,27 +85,23 @@ class _EphemeralVolumes:
             if not volume.get("ephemeral"):
                 continue
             try:
-                await self._ensure_claim(pod, volume)
+                name, namespace = ephemeral_claim_name(pod, volume), namespace_of(pod)
+                claim = self._claims.indexer.get_by_key(f"{namespace}/{name}")
+                if claim is None:
+                    self._metrics.attempts.inc()
+                    claims = self._context.client.for_resource(PERSISTENT_VOLUME_CLAIMS, namespace=namespace)
+                    try:
+                        await claims.create(new_claim(pod, volume))
+                    except StatusError:
+                        self._metrics.failures.inc()
+                        raise
+                elif not is_controlled_by(claim, pod):
+                    whose = f"{namespace}/{name_of(pod)}"
+                    raise _NotOfThePod(f"PVC {namespace}/{name} was not created for pod {whose} (pod is not owner)")
             except (_NotOfThePod, StatusError) as error:
                 told = f"ephemeral volume {volume['name']}: {error}"
                 self._recorder.event(pod, WARNING, "FailedBinding", told)
                 raise
-
-    async def _ensure_claim(self, pod: Json, volume: Json) -> None:
-        """Create the claim if missing. Raises StatusError, or _NotOfThePod for a foreign claim."""
-        name, namespace = ephemeral_claim_name(pod, volume), namespace_of(pod)
-        claim = self._claims.indexer.get_by_key(f"{namespace}/{name}")
-        if claim is None:
-            self._metrics.attempts.inc()
-            claims = self._context.client.for_resource(PERSISTENT_VOLUME_CLAIMS, namespace=namespace)
-            try:
-                await claims.create(new_claim(pod, volume))
-            except StatusError:
-                self._metrics.failures.inc()
-                raise
-        elif not is_controlled_by(claim, pod):
-            whose = f"{namespace}/{name_of(pod)}"
-            raise _NotOfThePod(f"PVC {namespace}/{name} was not created for pod {whose} (pod is not owner)")
 
 
 def new_claim(pod: Json, volume: Json) -> Json:

@@ -45,7 +45,17 @@ class ClaimSyncs:
         if BIND_COMPLETED in annotations_of(claim):
             await self._sync_bound(claim)
         elif name := claim["spec"].get("volumeName"):
-            await self._sync_prebound(claim, self.volumes.get(name))
+            volume = self.volumes.get(name)
+            if volume is None:
+                await self.binding.set_claim_status(claim, "Pending")
+            elif claim_ref(volume) is None and (why := why_not(volume, claim)):
+                told = f'Cannot bind to requested volume "{name_of(volume)}": {why}'
+                self.recorder.event(claim, WARNING, "VolumeMismatch", told)
+                await self.binding.set_claim_status(claim, "Pending")
+            elif claim_ref(volume) is None or is_bound_to(volume, claim):
+                await self.binding.bind(volume, claim)
+            else:
+                await self._volume_is_taken(claim, volume)
         else:
             await self._sync_unbound(claim)
 
@@ -61,19 +71,6 @@ class ClaimSyncs:
         else:
             told = "Two claims are bound to the same volume, this one is bound incorrectly"
             await self.binding.lose_claim(claim, WARNING, "ClaimMisbound", told)
-
-    async def _sync_prebound(self, claim: Json, volume: Json | None) -> None:
-        """Sync a claim that names its volume."""
-        if volume is None:
-            await self.binding.set_claim_status(claim, "Pending")
-        elif claim_ref(volume) is None and (why := why_not(volume, claim)):
-            told = f'Cannot bind to requested volume "{name_of(volume)}": {why}'
-            self.recorder.event(claim, WARNING, "VolumeMismatch", told)
-            await self.binding.set_claim_status(claim, "Pending")
-        elif claim_ref(volume) is None or is_bound_to(volume, claim):
-            await self.binding.bind(volume, claim)
-        else:
-            await self._volume_is_taken(claim, volume)
 
     async def _volume_is_taken(self, claim: Json, volume: Json) -> None:
         told = f'volume "{name_of(volume)}" already bound to a different claim.'

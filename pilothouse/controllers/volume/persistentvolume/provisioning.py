@@ -50,7 +50,15 @@ class Provisioning:
             return
         provisioner = storage_class["provisioner"]
         if provisioner == SIMULATED:
-            await self._simulate(claim, storage_class)
+            volumes, volume = self._client.for_resource(PERSISTENT_VOLUMES), new_volume(claim, storage_class)
+            try:
+                made = await volumes.create(volume)
+                told = f"Successfully provisioned volume {name_of(made)} using {SIMULATED}"
+                self._recorder.event(claim, NORMAL, "ProvisioningSucceeded", told)
+            except AlreadyExists:
+                made = await volumes.get(name_of(volume))
+            self._volumes.keep(made)
+            await self._binding.bind(made, claim, **_provisioner_annotations(SIMULATED))
         elif provisioner.startswith(_IN_TREE) and provisioner not in _MIGRATED:
             self._failed(claim, f"no volume plugin matched name: {provisioner}")
         else:
@@ -69,18 +77,6 @@ class Provisioning:
             " correctly registered."
         )
         self._recorder.event(claim, NORMAL, "ExternalProvisioning", told)
-
-    async def _simulate(self, claim: Json, storage_class: Json) -> None:
-        """Create the simulated volume and bind it; a volume of an earlier attempt is found by its name."""
-        volumes, volume = self._client.for_resource(PERSISTENT_VOLUMES), new_volume(claim, storage_class)
-        try:
-            made = await volumes.create(volume)
-            told = f"Successfully provisioned volume {name_of(made)} using {SIMULATED}"
-            self._recorder.event(claim, NORMAL, "ProvisioningSucceeded", told)
-        except AlreadyExists:
-            made = await volumes.get(name_of(volume))
-        self._volumes.keep(made)
-        await self._binding.bind(made, claim, **_provisioner_annotations(SIMULATED))
 
 
 def _provisioner_annotations(provisioner: str) -> dict[str, str]:

@@ -48,7 +48,13 @@ class VolumeSyncs:
         if ref is None or not ref.get("uid"):
             await self.binding.set_volume_phase(volume, "Available")
             return
-        claim = await self._claim_of(volume, ref)
+        key = claim_key_of(volume)
+        claim = self.claims.get(key)
+        if claim is None and phase_of(volume) not in _GIVEN_BACK:
+            claim = self.informed_claims.get_by_key(key) or await self._read_claim(ref)
+        if claim is not None and uid_of(claim) != ref["uid"]:
+            claim = await self._read_claim(ref)
+        claim = claim if claim is not None and uid_of(claim) == ref["uid"] else None
         if claim is None:
             await self._give_back(volume)
         elif not claim["spec"].get("volumeName"):
@@ -59,16 +65,6 @@ class VolumeSyncs:
             await self._give_back(volume)
         else:
             await self.binding.unbind(volume)
-
-    async def _claim_of(self, volume: Json, ref: Json) -> Json | None:
-        """Return the claim with the uid in claimRef; None if deleted. Before reclaiming, the server is queried."""
-        key = claim_key_of(volume)
-        claim = self.claims.get(key)
-        if claim is None and phase_of(volume) not in _GIVEN_BACK:
-            claim = self.informed_claims.get_by_key(key) or await self._read_claim(ref)
-        if claim is not None and uid_of(claim) != ref["uid"]:
-            claim = await self._read_claim(ref)
-        return claim if claim is not None and uid_of(claim) == ref["uid"] else None
 
     async def _read_claim(self, ref: Json) -> Json | None:
         try:
