@@ -118,21 +118,20 @@ class ControllerManager:
         with at_work(f"the start of {descriptor.name}"):
             # A controller that its first object starts is imported in a thread, not to block requests.
             run = await asyncio.to_thread(load, descriptor) if descriptor.concerns else load(descriptor)
-            own = await self._context_of(descriptor, context)
+            if descriptor.has_every_right and self._privileged is not None:
+                own = context.acting_through(self._privileged)
+            else:
+                account = descriptor.account
+                if not account or self._client_as is None:
+                    own = context
+                else:
+                    accounts = self._client.for_resource(SERVICE_ACCOUNTS, namespace=_NAMESPACE)
+                    with suppress(AlreadyExists):
+                        await accounts.create({"metadata": {"name": account}})
+                    own = context.acting_through(self._client_as(account))
         await run(own)
         logger.debug("controller %s has nothing to do", descriptor.name)
         await asyncio.get_running_loop().create_future()
-
-    async def _context_of(self, descriptor: ControllerDescriptor, context: ControllerContext) -> ControllerContext:
-        if descriptor.has_every_right and self._privileged is not None:
-            return context.acting_through(self._privileged)
-        account = descriptor.account
-        if not account or self._client_as is None:
-            return context
-        accounts = self._client.for_resource(SERVICE_ACCOUNTS, namespace=_NAMESPACE)
-        with suppress(AlreadyExists):
-            await accounts.create({"metadata": {"name": account}})
-        return context.acting_through(self._client_as(account))
 
 
 async def first_object(resources: Sequence[GroupVersionResource], context: ControllerContext) -> None:

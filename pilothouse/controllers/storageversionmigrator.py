@@ -212,19 +212,19 @@ async def rewrite_all(client: Client, resource: APIResource, *, upto: int, manag
     async for page in client.for_resource(resource.resource).metadata_only().pages():
         for item in page["items"]:
             if int(item["metadata"]["resourceVersion"]) <= upto:
-                await _rewrite(client, resource, item, manager)
-
-
-async def _rewrite(client: Client, resource: APIResource, item: Json, manager: str) -> None:
-    objects = client.for_resource(resource.resource, namespace=namespace_of(item)).metadata_only()
-    own = {"name": name_of(item), "uid": uid_of(item), "resourceVersion": item["metadata"]["resourceVersion"]}
-    kind = resource.kind
-    applied = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": own}
-    try:
-        await objects.apply(applied, field_manager=manager)
-    except (Conflict, NotFound):
-        return
-    except StatusError as error:
-        if error.code in _PASSING:
-            raise
-        raise MigrationFailed(f"migration encountered unhandled error: {error}") from error
+                objects = client.for_resource(resource.resource, namespace=namespace_of(item)).metadata_only()
+                own = {
+                    "name": name_of(item),
+                    "uid": uid_of(item),
+                    "resourceVersion": item["metadata"]["resourceVersion"],
+                }
+                kind = resource.kind
+                applied = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": own}
+                try:
+                    await objects.apply(applied, field_manager=manager)
+                except (Conflict, NotFound):
+                    continue
+                except StatusError as error:
+                    if error.code in _PASSING:
+                        raise
+                    raise MigrationFailed(f"migration encountered unhandled error: {error}") from error

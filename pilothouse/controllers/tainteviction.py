@@ -86,7 +86,11 @@ class _TaintEviction:
 
     async def run(self) -> None:
         self._nodes.add_event_handler(
-            ResourceEventHandlerFuncs(add=self._node_added, update=self._node_updated, delete=self._node_deleted)
+            ResourceEventHandlerFuncs(
+                add=self._node_added,
+                update=self._node_updated,
+                delete=lambda node: self._tainted.pop(deletion_handling_key(node), None),
+            )
         )
         self._pods.add_event_handler(
             ResourceEventHandlerFuncs(add=self._pod_added, update=self._pod_updated, delete=self._pod_deleted)
@@ -117,9 +121,6 @@ class _TaintEviction:
     def _node_updated(self, old: Json, new: Json) -> None:
         if (taints := _no_execute(new)) != _no_execute(old):
             self._taints_changed(name_of(new), taints)
-
-    def _node_deleted(self, node: Deleted) -> None:
-        self._tainted.pop(deletion_handling_key(node), None)
 
     def _taints_changed(self, node: str, taints: list[Json]) -> None:
         if taints:
@@ -161,9 +162,7 @@ class _TaintEviction:
             if since + seconds < now + seconds:
                 return
         self._cancel(key)
-        self._plan(key, since, since + seconds)
-
-    def _plan(self, key: str, since: float, due: float) -> None:
+        due = since + seconds
         if key in self._evictions:
             return
         eviction = self._evictions[key] = _Eviction(since, due)

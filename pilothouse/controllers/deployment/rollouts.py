@@ -165,20 +165,17 @@ def proportional_sizes(deployment: Json, replica_sets: Sequence[Json]) -> list[R
     ordered = largest_first(replica_sets, newest_first=to_add > 0) if to_add else replica_sets
     sizes, added = [], 0
     for replica_set in ordered:
-        share = _share(deployment, replica_set, to_add, to_add - added)
+        left = to_add - added
+        if not to_add or not left:
+            share = 0
+        else:
+            fraction = _fraction(deployment, replica_set)
+            share = min(fraction, left) if to_add > 0 else max(fraction, left)
         sizes.append(size(replica_set) + share)
         added += share
     if sizes:
         sizes[0] = max(0, sizes[0] + to_add - added)
     return [Resize(*each) for each in zip(ordered, sizes, strict=True)]
-
-
-def _share(deployment: Json, replica_set: Json, to_add: int, left: int) -> int:
-    """Return the size change, bounded by `left` in either direction."""
-    if not to_add or not left:
-        return 0
-    fraction = _fraction(deployment, replica_set)
-    return min(fraction, left) if to_add > 0 else max(fraction, left)
 
 
 def _fraction(deployment: Json, replica_set: Json) -> int:

@@ -92,7 +92,17 @@ class GraphBuilder:
             node = self._observe(node, event.identity)
         if event.state is None:
             if node is not None:
-                self._deleted(node, event)
+                if event.virtual and not self._is_really_absent(node, event.identity):
+                    return
+                del self.nodes[node.identity.uid]
+                self._remove_from_owners(node, node.owners)
+                if node.dependents:
+                    self.absent_owners.put(event.identity, True)
+                self._enqueue(node.dependents)
+                for reference in node.owners:
+                    owner = self.nodes.get(reference.uid)
+                    if owner is not None and owner.state.is_deleting_dependents:
+                        self.attempt_to_delete.add(owner)  # it may have been the last blocking dependent
         elif node is None:
             node = self.nodes[event.identity.uid] = GraphNode(event.identity, event.state)
             await self._add_to_owners(node, node.owners)
@@ -138,19 +148,6 @@ class GraphBuilder:
         elif state.is_deleting_dependents and not (old and old.is_deleting_dependents):
             self._enqueue(node.dependents)
             self.attempt_to_delete.add(node)
-
-    def _deleted(self, node: GraphNode, event: GraphEvent) -> None:
-        if event.virtual and not self._is_really_absent(node, event.identity):
-            return
-        del self.nodes[node.identity.uid]
-        self._remove_from_owners(node, node.owners)
-        if node.dependents:
-            self.absent_owners.put(event.identity, True)
-        self._enqueue(node.dependents)
-        for reference in node.owners:
-            owner = self.nodes.get(reference.uid)
-            if owner is not None and owner.state.is_deleting_dependents:
-                self.attempt_to_delete.add(owner)  # it may have been the last blocking dependent
 
     def _is_really_absent(self, node: GraphNode, absent: ObjectReference) -> bool:
         """Return whether neither a monitor nor a dependent knows the uid under another identity."""

@@ -195,7 +195,16 @@ class StatusTracker:
         if changed or ended:
             await self._write(state)
         if ended and state.finished is not None:
-            self._tell_end(state.job, state.finished)
+            job = state.job
+            condition = state.finished
+            if condition["type"] != COMPLETE:
+                self._recorder.event(job, WARNING, condition["reason"], condition["message"])
+                return
+            completions = job["spec"].get("completions")
+            if completions is not None and (job["status"].get("succeeded") or 0) > completions:
+                told = "Too many succeeded pods running after completion count reached"
+                self._recorder.event(job, WARNING, "TooManySucceededPods", told)
+            self._recorder.event(job, NORMAL, "Completed", "Job completed")
 
     async def _release(self, state: SyncState, key: str, accounts: Accounts, pending: set[str]) -> bool:
         """Remove finalizers; return whether the status changed. On error, writes partial progress, then raises."""
@@ -214,13 +223,3 @@ class StatusTracker:
         status = job["status"]
         status["uncountedTerminatedPods"] = status.get("uncountedTerminatedPods") or {}
         state.job = job
-
-    def _tell_end(self, job: Json, condition: Json) -> None:
-        if condition["type"] != COMPLETE:
-            self._recorder.event(job, WARNING, condition["reason"], condition["message"])
-            return
-        completions = job["spec"].get("completions")
-        if completions is not None and (job["status"].get("succeeded") or 0) > completions:
-            told = "Too many succeeded pods running after completion count reached"
-            self._recorder.event(job, WARNING, "TooManySucceededPods", told)
-        self._recorder.event(job, NORMAL, "Completed", "Job completed")

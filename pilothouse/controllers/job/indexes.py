@@ -67,7 +67,11 @@ def parse_indexes(text: str, completions: int) -> Indexes:
     """Parse the indexes below the number of completions; invalid intervals are skipped."""
     found: list[Interval] = []
     for part in text.split(",") if text else ():
-        interval = _interval(part)
+        limits = part.split("-")
+        if not all(map(_INTEGER.fullmatch, limits[:2])):
+            interval = None
+        else:
+            interval = Interval(int(limits[0]), int(limits[min(1, len(limits) - 1)]))
         if interval is None:
             logger.info("Corrupted indexes interval, ignoring: %s", part)
         elif interval.first >= completions:
@@ -75,13 +79,6 @@ def parse_indexes(text: str, completions: int) -> Indexes:
         else:
             found.append(Interval(interval.first, min(interval.last, completions - 1)))
     return _joined(found)
-
-
-def _interval(text: str) -> Interval | None:
-    limits = text.split("-")
-    if not all(map(_INTEGER.fullmatch, limits[:2])):
-        return None
-    return Interval(int(limits[0]), int(limits[min(1, len(limits) - 1)]))
 
 
 def _joined(ordered: Iterable[Interval]) -> Indexes:

@@ -186,22 +186,18 @@ async def collect_expired_candidates(context: ControllerContext) -> None:
     await informer.wait_synced()
     while True:
         for candidate in informer.indexer.list():
-            await _delete_if_expired(context, candidate)
+            # Delete the candidate if expired, after a fresh read: the cache may be stale.
+            if not _is_expired(context, candidate):
+                continue
+            candidates = context.client.for_resource(LEASE_CANDIDATES, namespace=namespace_of(candidate))
+            try:
+                if _is_expired(context, await candidates.get(name_of(candidate))):
+                    await candidates.delete(name_of(candidate))
+            except NotFound:
+                continue
+            except StatusError as error:
+                logger.error("error deleting lease candidate %s: %s", name_of(candidate), error)
         await context.clock.sleep(GARBAGE_COLLECTION_PERIOD)
-
-
-async def _delete_if_expired(context: ControllerContext, cached: Json) -> None:
-    """Delete the candidate if expired, after a fresh read: the cache may be stale."""
-    if not _is_expired(context, cached):
-        return
-    candidates = context.client.for_resource(LEASE_CANDIDATES, namespace=namespace_of(cached))
-    try:
-        if _is_expired(context, await candidates.get(name_of(cached))):
-            await candidates.delete(name_of(cached))
-    except NotFound:
-        return
-    except StatusError as error:
-        logger.error("error deleting lease candidate %s: %s", name_of(cached), error)
 
 
 def _is_expired(context: ControllerContext, candidate: Json) -> bool:

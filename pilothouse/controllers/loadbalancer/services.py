@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 
-from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import deletion_handling_key, meta_namespace_key
 from pilothouse.client.cache.shared_informer import wait_for_cache_sync
 from pilothouse.client.controller import Controller
@@ -45,7 +45,9 @@ class _ServiceLoadBalancers:
                         self._pool.take(meta_namespace_key(service), address)
         self._services.add_event_handler(
             ResourceEventHandlerFuncs(
-                add=self._changed, update=lambda old, new: self._changed(new), delete=self._deleted
+                add=self._changed,
+                update=lambda old, new: self._changed(new),
+                delete=lambda service: self._pool.release(deletion_handling_key(service)),
             )
         )
         services = Controller(_NAME, self._sync, queue=self._queue, clock=self._context.clock)
@@ -56,9 +58,6 @@ class _ServiceLoadBalancers:
     def _changed(self, service: Json) -> None:
         if needs_cleanup(service) or (wants_load_balancer(service) and not self._is_done(service)):
             self._queue.add(meta_namespace_key(service))
-
-    def _deleted(self, service: Deleted) -> None:
-        self._pool.release(deletion_handling_key(service))
 
     def _is_done(self, service: Json) -> bool:
         """Return whether the service has the finalizer and only addresses of its own."""

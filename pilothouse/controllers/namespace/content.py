@@ -45,7 +45,15 @@ class Content:
 
         Raises StatusError.
         """
-        estimate = await self._grace(age)
+        if self._resource.resource.group_resource != PODS:
+            estimate = 0
+        else:
+            longest = 0
+            async for page in self._objects.pages():
+                running = (pod for pod in page["items"] if not has_ended(pod))
+                graces = (pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in running)
+                longest = max(longest, *graces, 0)
+            estimate = longest if age < longest else 0
         if not await self._delete_collection():
             for name in await self._names():
                 try:
@@ -53,17 +61,6 @@ class Content:
                 except (MethodNotAllowed, NotFound):
                     continue
         return await self._remaining(estimate)
-
-    async def _grace(self, age: float) -> int:
-        """Return the remaining grace period of pods in seconds; 0 for other resources, or after the grace period."""
-        if self._resource.resource.group_resource != PODS:
-            return 0
-        longest = 0
-        async for page in self._objects.pages():
-            running = (pod for pod in page["items"] if not has_ended(pod))
-            graces = (pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in running)
-            longest = max(longest, *graces, 0)
-        return longest if age < longest else 0
 
     async def _delete_collection(self) -> bool:
         """Delete the collection; return False if the resource does not support it."""

@@ -64,10 +64,18 @@ class Proposals:
         self._selectors: dict[str, Selector] = {}
         self._sources = {
             "Object": _Source("object", "FailedGetObjectMetric", _of_object, sources.of_object),
-            "Pods": _Source("pods", "FailedGetPodsMetric", _of_pods, sources.of_pods),
-            "Resource": _Source("resource", "FailedGetResourceMetric", _of_resource, sources.of_resource),
+            "Pods": _Source("pods", "FailedGetPodsMetric", lambda source: "pods metric value", sources.of_pods),
+            "Resource": _Source(
+                "resource",
+                "FailedGetResourceMetric",
+                lambda source: f"{source['name']} resource metric value",
+                sources.of_resource,
+            ),
             "ContainerResource": _Source(
-                "containerResource", "FailedGetContainerResourceMetric", _of_container, sources.of_container_resource
+                "containerResource",
+                "FailedGetContainerResourceMetric",
+                lambda source: f"{source['container']} container metric value",
+                sources.of_container_resource,
             ),
             "External": _Source("external", "FailedGetExternalMetric", _of_external, sources.of_external),
         }
@@ -154,18 +162,6 @@ class Proposals:
 def _of_object(source: Json) -> str:
     name, value = source["metric"]["name"], "object metric value"
     return f"{value}: failed to get {name} object metric" if source["target"].get("averageValue") else value
-
-
-def _of_pods(source: Json) -> str:
-    return "pods metric value"
-
-
-def _of_resource(source: Json) -> str:
-    return f"{source['name']} resource metric value"
-
-
-def _of_container(source: Json) -> str:
-    return f"{source['container']} container metric value"
 
 
 def _of_external(source: Json) -> str:

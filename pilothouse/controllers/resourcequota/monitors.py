@@ -112,17 +112,16 @@ class QuotaMonitors:
         }
         for each in found.preferred():
             evaluator = (
-                self._evaluators(each.resource.group_resource, self._extended_resources)
+                self._evaluators(
+                    each.resource.group_resource,
+                    lambda: extended_resources(self._context.informer(DEVICE_CLASSES).indexer.list()),
+                )
                 if (each.namespaced and not each.is_subresource and all(verb in each.verbs for verb in _VERBS))
                 else None
             )
             if evaluator is not None and evaluator.matching(names):
                 wanted[each.resource] = evaluator
         return wanted
-
-    def _extended_resources(self) -> dict[str, str]:
-        """Return extended resource names; starts the DeviceClass informer on first use."""
-        return extended_resources(self._context.informer(DEVICE_CLASSES).indexer.list())
 
     def _monitor(self, resource: GroupVersionResource, evaluator: QuotaEvaluator) -> QuotaMonitor:
         if not evaluator.counts_only:

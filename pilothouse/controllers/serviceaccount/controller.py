@@ -26,17 +26,13 @@ async def run(context: ControllerContext) -> None:
     async def sync(namespace: str) -> None:
         found = namespaces.indexer.get_by_key(namespace)
         if found is not None and is_active(found) and f"{namespace}/{DEFAULT}" not in accounts.indexer:
-            await _create(context, namespace)
+            account: Json = {"metadata": {"name": DEFAULT, "namespace": namespace}}
+            try:
+                await context.client.for_resource(SERVICE_ACCOUNTS, namespace=namespace).create(account)
+            except AlreadyExists:
+                return
+            except StatusError as error:
+                if not is_refusal_of_terminating_namespace(error):
+                    raise
 
     await Controller("serviceaccount", sync, caches=caches, workers=1, queue=queue, clock=context.clock).run()
-
-
-async def _create(context: ControllerContext, namespace: str) -> None:
-    account: Json = {"metadata": {"name": DEFAULT, "namespace": namespace}}
-    try:
-        await context.client.for_resource(SERVICE_ACCOUNTS, namespace=namespace).create(account)
-    except AlreadyExists:
-        return
-    except StatusError as error:
-        if not is_refusal_of_terminating_namespace(error):
-            raise

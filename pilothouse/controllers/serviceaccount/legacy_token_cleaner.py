@@ -88,7 +88,24 @@ class _Cleaner:
         for secret in self._secrets.indexer.list():
             try:
                 if await self._is_unused(secret, clean_up):
-                    await self._invalidate_or_delete(secret, clean_up)
+                    secrets = self._context.client.for_resource(SECRETS, namespace=namespace_of(secret))
+                    name, invalid_since = name_of(secret), labels_of(secret).get(INVALID_SINCE, "")
+                    if not is_date(invalid_since):
+                        today = clean_up.now.date().isoformat()
+                        logger.info(
+                            "Mark the auto-generated service account token as invalid: %s/%s",
+                            namespace_of(secret),
+                            name,
+                        )
+                        await secrets.patch(
+                            name, {"metadata": {"uid": uid_of(secret), "labels": {INVALID_SINCE: today}}}
+                        )
+                    elif invalid_since < clean_up.keep_from:
+                        logger.info("Delete auto-generated service account token: %s/%s", namespace_of(secret), name)
+                        try:
+                            await secrets.delete(name, DeleteOptions(resource_version=resource_version_of(secret)))
+                        except (Conflict, NotFound):
+                            continue
             except StatusError as error:
                 logger.error("can not clean up secret %s/%s: %s", namespace_of(secret), name_of(secret), error)
 
@@ -119,17 +136,3 @@ class _Cleaner:
                     found.update(secret_names(pod.get("spec") or {}))
             clean_up.mounted[namespace] = found
         return clean_up.mounted[namespace]
-
-    async def _invalidate_or_delete(self, secret: Json, clean_up: _CleanUp) -> None:
-        secrets = self._context.client.for_resource(SECRETS, namespace=namespace_of(secret))
-        name, invalid_since = name_of(secret), labels_of(secret).get(INVALID_SINCE, "")
-        if not is_date(invalid_since):
-            today = clean_up.now.date().isoformat()
-            logger.info("Mark the auto-generated service account token as invalid: %s/%s", namespace_of(secret), name)
-            await secrets.patch(name, {"metadata": {"uid": uid_of(secret), "labels": {INVALID_SINCE: today}}})
-        elif invalid_since < clean_up.keep_from:
-            logger.info("Delete auto-generated service account token: %s/%s", namespace_of(secret), name)
-            try:
-                await secrets.delete(name, DeleteOptions(resource_version=resource_version_of(secret)))
-            except (Conflict, NotFound):
-                return

@@ -65,7 +65,9 @@ class _StatefulSetController:
 
     async def run(self) -> None:
         self._sets.add_event_handler(_told_of_every(self._set_changed))
-        self._claims.add_event_handler(_told_of_every(self._claim_changed))
+        self._claims.add_event_handler(
+            _told_of_every(lambda claim: self._versions.saw(PERSISTENT_VOLUME_CLAIMS, claim))
+        )
         self._pods.add_event_handler(
             ResourceEventHandlerFuncs(add=self._pod_added, update=self._pod_updated, delete=self._pod_deleted)
         )
@@ -87,9 +89,6 @@ class _StatefulSetController:
     def _set_changed(self, stateful_set: Json) -> None:
         self._versions.saw(STATEFUL_SETS, stateful_set)
         self._queue.add(meta_namespace_key(stateful_set))
-
-    def _claim_changed(self, claim: Json) -> None:
-        self._versions.saw(PERSISTENT_VOLUME_CLAIMS, claim)
 
     def _pod_added(self, pod: Json) -> None:
         self._versions.saw(PODS, pod)

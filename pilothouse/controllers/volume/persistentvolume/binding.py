@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from pilothouse.client.cache.indexer import Indexer, IndexFunc
 from pilothouse.client.cache.keys import meta_namespace_key
@@ -168,7 +168,12 @@ class NewestStates:
 
 class Volumes(NewestStates):
     def __init__(self) -> None:
-        super().__init__({_BY_CLAIM: _claim_of, _FREE_BY_CLASS: _class_of_free})
+        super().__init__(
+            {
+                _BY_CLAIM: lambda volume: (claim_key_of(volume),) if claim_ref(volume) else (),
+                _FREE_BY_CLASS: lambda volume: () if claim_ref(volume) else (class_of_volume(volume),),
+            }
+        )
 
     def candidates(self, claim: Json) -> list[Json]:
         """Return volumes reserved for the claim, and free volumes of its class."""
@@ -178,20 +183,14 @@ class Volumes(NewestStates):
 
 class Claims(NewestStates):
     def __init__(self) -> None:
-        super().__init__({_UNBOUND_BY_CLASS: _class_of_unbound})
+        super().__init__(
+            {
+                _UNBOUND_BY_CLASS: lambda claim: (
+                    () if BIND_COMPLETED in annotations_of(claim) else (class_of_claim(claim),)
+                )
+            }
+        )
 
     def unbound(self, class_name: str) -> list[str]:
         """Return the keys of unbound claims of the class."""
         return [meta_namespace_key(claim) for claim in self._by(_UNBOUND_BY_CLASS, class_name)]
-
-
-def _claim_of(volume: Json) -> Iterable[str]:
-    return (claim_key_of(volume),) if claim_ref(volume) else ()
-
-
-def _class_of_free(volume: Json) -> Iterable[str]:
-    return () if claim_ref(volume) else (class_of_volume(volume),)
-
-
-def _class_of_unbound(claim: Json) -> Iterable[str]:
-    return () if BIND_COMPLETED in annotations_of(claim) else (class_of_claim(claim),)

@@ -58,7 +58,16 @@ class VolumeSyncs:
         if claim is None:
             await self._give_back(volume)
         elif not claim["spec"].get("volumeName"):
-            self._hasten(volume, claim)
+            # Enqueue a claim that does not name this volume yet, or warn about incompatible volume modes.
+            if volume_mode(volume) == volume_mode(claim):
+                self.enqueue_claim(meta_namespace_key(claim))
+                return
+            told = (
+                "Cannot bind PersistentVolume {} to requested PersistentVolumeClaim{} due to incompatible volumeMode."
+            )
+            of_volume = told.replace(" {} ", " ", 1).format(f' "{name_of(claim)}"')
+            self.recorder.event(volume, WARNING, "VolumeMismatch", of_volume)
+            self.recorder.event(claim, WARNING, "VolumeMismatch", told.format(f'"{name_of(volume)}"', ""))
         elif claim["spec"]["volumeName"] == name_of(volume):
             await self.binding.set_volume_phase(volume, "Bound")
         elif PROVISIONED_BY in annotations_of(volume) and _reclaim_policy(volume) == "Delete":
@@ -72,16 +81,6 @@ class VolumeSyncs:
         except NotFound:
             return None
 
-    def _hasten(self, volume: Json, claim: Json) -> None:
-        """Enqueue a claim that does not name this volume yet, or warn about incompatible volume modes."""
-        if volume_mode(volume) == volume_mode(claim):
-            self.enqueue_claim(meta_namespace_key(claim))
-            return
-        told = "Cannot bind PersistentVolume {} to requested PersistentVolumeClaim{} due to incompatible volumeMode."
-        of_volume = told.replace(" {} ", " ", 1).format(f' "{name_of(claim)}"')
-        self.recorder.event(volume, WARNING, "VolumeMismatch", of_volume)
-        self.recorder.event(claim, WARNING, "VolumeMismatch", told.format(f'"{name_of(volume)}"', ""))
-
     async def _give_back(self, volume: Json) -> None:
         if phase_of(volume) not in _GIVEN_BACK:
             volume = await self.binding.set_volume_phase(volume, "Released")
@@ -89,28 +88,25 @@ class VolumeSyncs:
             return
         policy = _reclaim_policy(volume)
         if policy == "Delete":
-            await self._delete(volume)
+            try:
+                if not is_deleted_here(volume):
+                    return
+            except NotDeletable as why:
+                await self.binding.fail_volume(volume, WARNING, "VolumeFailedDelete", str(why))
+                return
+            volumes = self.client.for_resource(PERSISTENT_VOLUMES)
+            try:
+                newest = await volumes.get(name_of(volume))
+                if (claim_ref(newest) or {}).get("uid") == (claim_ref(volume) or {}).get("uid"):
+                    await volumes.delete(name_of(volume))
+            except NotFound:
+                return
         elif policy == "Recycle":
             told = "No recycler plugin found for the volume!"
             await self.binding.fail_volume(volume, WARNING, "VolumeFailedRecycle", told)
         elif policy != "Retain":
             told = "Volume has unrecognized PersistentVolumeReclaimPolicy"
             await self.binding.fail_volume(volume, WARNING, "VolumeUnknownReclaimPolicy", told)
-
-    async def _delete(self, volume: Json) -> None:
-        try:
-            if not is_deleted_here(volume):
-                return
-        except NotDeletable as why:
-            await self.binding.fail_volume(volume, WARNING, "VolumeFailedDelete", str(why))
-            return
-        volumes = self.client.for_resource(PERSISTENT_VOLUMES)
-        try:
-            newest = await volumes.get(name_of(volume))
-            if (claim_ref(newest) or {}).get("uid") == (claim_ref(volume) or {}).get("uid"):
-                await volumes.delete(name_of(volume))
-        except NotFound:
-            return
 
 
 def is_deleted_here(volume: Json) -> bool:
