@@ -1,6 +1,10 @@
-"""When a schedule is due, as robfig/cron finds it.
+"""Cron schedules with the semantics of robfig/cron: five fields, or a descriptor such as @every 1h30m.
 
-An hour that a change of clocks leaves out is not due that day; one that comes twice is due twice.
+    parse_schedule("*/5 9-17 * * MON-FRI")   → a CronSchedule
+    parse_schedule("61 * * * *")             → ScheduleError: end of range (61) above maximum (59): 61
+
+A field is a comma-separated list of ranges: `*`, `?`, `a` or `a-b`, each with an optional `/step`. When clocks change,
+a skipped hour is not due on that day, and a repeated hour is due twice.
 """
 
 from __future__ import annotations
@@ -23,17 +27,17 @@ _YEARS = 5
 
 class Schedule(Protocol):
     def next_after(self, moment: datetime) -> datetime | None:
-        """Return the first time after this one at which the schedule is due; None if it is not within years."""
+        """Return the first due time after `moment`; None without a due time in the coming years."""
 
     def last_until(self, now: datetime, after: datetime) -> datetime | None:
-        """Return the last time at which it is due, up to now, if it begins after some time; None if there is none."""
+        """Return the last due time in (after, now]; None without a due time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
     values: frozenset[int]
     is_any: bool
-    """Whether it was written `*` or `?`."""
+    """Whether the field is `*` or `?`."""
 
     def __contains__(self, value: int) -> bool:
         return value in self.values
@@ -41,7 +45,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """A fixed time after another, from whichever time on."""
+    """A fixed interval from an arbitrary start."""
 
     seconds: int
 
@@ -66,10 +70,10 @@ class CronSchedule:
     weekdays: Field
     """0 is Sunday."""
     zone: tzinfo | None = None
-    """None for the machine's own."""
+    """None = local time zone of the machine."""
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """The times that are compared go forward by UTC, and are read as the zone's clocks show them."""
+        """Advance in UTC, and compare with the wall clock of the zone."""
         due = moment.astimezone(UTC).replace(microsecond=0) + _SECOND
         if due.second:
             due = due.replace(second=0) + _MINUTE
@@ -88,7 +92,7 @@ class CronSchedule:
         return None
 
     def last_until(self, now: datetime, after: datetime) -> datetime | None:
-        """It is found by halving the time in which it lies, however often the schedule is due in that."""
+        """Find the last due time by bisection, in logarithmic time."""
         found = self.next_after(after)
         if found is None or found > now:
             return None
@@ -103,7 +107,7 @@ class CronSchedule:
         return found
 
     def _is_on(self, day: datetime) -> bool:
-        """Where both the day of the month and of the week are given, one is enough."""
+        """Return whether the day matches. If day of month and day of week are both restricted, either suffices."""
         of_month, of_week = day.day in self.days, day.isoweekday() % 7 in self.weekdays
         return of_month and of_week if self.days.is_any or self.weekdays.is_any else of_month or of_week
 
@@ -115,11 +119,11 @@ _NAME_PART = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 
 
 class TimeZoneError(ValueError):
-    """The message is Go's."""
+    """An unknown time zone; the message is Go's."""
 
 
 def load_location(name: str) -> tzinfo | None:
-    """Return the zone; None for the machine's own. Raises TimeZoneError for a name that stands for no time zone."""
+    """Return the time zone; None for the local zone. Raises TimeZoneError for an unknown name."""
     if name in ("", "UTC"):
         return UTC
     if name == "Local":
@@ -177,7 +181,7 @@ _SPACE = re.compile(r"[\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\
 
 
 class ScheduleError(ValueError):
-    """The message is the parser's."""
+    """An invalid schedule; the message is robfig/cron's."""
 
 
 def _numbered(names: str, first: int) -> dict[str, int]:
@@ -208,7 +212,7 @@ FIELDS = (
 
 
 def parse_schedule(spec: str) -> Schedule:
-    """Raises ScheduleError."""
+    """Parse a schedule. Raises ScheduleError."""
     if not spec:
         raise ScheduleError("empty spec string")
     zone: tzinfo | None = None
@@ -234,10 +238,10 @@ def _cron(spec: str, zone: tzinfo | None) -> CronSchedule:
 
 
 def _time_zone(spec: str) -> tuple[str, str]:
-    """Return the name of the zone, and the rest."""
+    """Split a spec into (time zone, rest)."""
     zone, space, rest = spec.partition(" ")
     if not space:
-        # The parser cuts the name at a space that is not there, which Go reports so.
+        # robfig/cron cuts the name at a missing space, and Go reports this panic.
         raise ScheduleError("invalid schedule format: runtime error: slice bounds out of range [:-1]")
     return zone.partition("=")[2], rest.strip()
 
@@ -261,7 +265,7 @@ def _range(expression: str, bounds: Bounds) -> Field:
         raise ScheduleError(f"too many slashes: {expression}")
     step = _number(steps[0]) if steps else 1
     if steps and "-" not in limits:
-        # `a/step` goes on to the highest value.
+        # `a/step` extends to the highest value.
         found = _Range(found.start, bounds.high)
     if found.start < bounds.low:
         raise ScheduleError(f"beginning of range ({found.start}) below minimum ({bounds.low}): {expression}")

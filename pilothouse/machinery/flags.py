@@ -1,8 +1,11 @@
-"""Flags declared where their values live: a section of options is a frozen dataclass, each field one flag.
+"""Flags: declarations as fields of frozen dataclasses, and a parser with pflag's rules.
 
-@dataclass(frozen=True)
-class EtcdOptions:
-    servers: tuple[str, ...] = flag("etcd-servers", STRINGS, (), "List of etcd servers to connect with.")
+    @dataclass(frozen=True)
+    class EtcdOptions:
+        servers: tuple[str, ...] = flag("etcd-servers", STRINGS, (), "List of etcd servers to connect with.")
+
+The parser accepts `--flag value`, `--flag=value`, `-v2`, `-v=2` and `-v 2`. A boolean flag never takes the next
+argument. Underscores in names equal dashes. After `--` all arguments are positional.
 """
 
 from __future__ import annotations
@@ -29,12 +32,12 @@ class Flag:
     shorthand: str = ""
     secret: bool = False
     group: str = ""
-    """Task group in the help, for flags that upstream does not have; empty for upstream's flags."""
+    """Task group in the help, for flags unknown to upstream; empty for upstream's flags."""
     details: Callable[[], str] | None = None
-    """Further help for the reference page, where computing it would slow down --help."""
+    """Further help for the reference page; computing it would slow down --help."""
 
     def shown(self, value: Any) -> str:
-        """Return the value as text. Texts are as they are, where the help would quote them; a secret is never shown."""
+        """Return the value as text, without the quotes of the help. Secrets are masked."""
         if self.secret and value:
             return "<hidden>"
         return value if isinstance(value, str) else self.type.show(value)
@@ -51,7 +54,7 @@ def flag(
     group: str = "",
     details: Callable[[], str] | None = None,
 ) -> T:
-    """Declare the flag that sets a dataclass field. The value of a secret flag is never shown."""
+    """Declare the flag of a dataclass field. Values of secret flags are masked in all output."""
     declared = Flag(name, type, default, help, shorthand, secret, group, details)
     value: Any = field(default_factory=lambda: default, metadata={"flag": declared})
     return value  # type: ignore[no-any-return]  # dataclass() turns it into the default
@@ -62,7 +65,7 @@ def flags_of(section: type[Any]) -> list[Flag]:
 
 
 def shown_values(section: Any) -> dict[str, str]:
-    """The values of a section's flags by their names, as `Flag.shown` has them."""
+    """Return flag name → rendered value (`Flag.shown`) for all flags of a section."""
     declared = [
         (item.metadata["flag"], getattr(section, item.name)) for item in fields(section) if "flag" in item.metadata
     ]
@@ -73,7 +76,7 @@ S = TypeVar("S")
 
 
 def build(section: type[S], values: dict[str, Any]) -> S:
-    """The section with the values that were given, by flag name, and defaults for the rest."""
+    """Build a section from values by flag name; missing flags have their defaults."""
     declared: Iterable[Any] = fields(section)  # type: ignore[arg-type]
     names = {item.metadata["flag"].name: item.name for item in declared if "flag" in item.metadata}
     return section(**{names[name]: value for name, value in values.items() if name in names})
@@ -84,16 +87,16 @@ _NANOSECONDS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class FlagType(Generic[T]):
-    """`parse` raises ValueError with the message that Go would give."""
+    """Type of a flag's values. `parse` raises ValueError with Go's message."""
 
     name: str
-    """As the help shows it; empty for booleans, which alone may stand without a value."""
+    """Name in the help; empty for booleans, the only flags without a value."""
     parse: Callable[[str], T]
     merge: Callable[[T, T], T] | None = None
-    """Joins what a repeated flag gave before with what it gives now; without it the last one wins."""
+    """Merges the values of a repeated flag; None = the last value wins."""
     show: Callable[[T], str] = str
     expected: str = ""
-    """The accepted values in plain words, for messages about flags that upstream does not have."""
+    """Accepted values in plain words, for messages about flags unknown to upstream."""
 
 
 def _bool(text: str) -> bool:
@@ -184,18 +187,18 @@ CONFIGURATION_MAP = FlagType(
 
 
 class FlagError(Exception):
-    """A command line that can not be read."""
+    """An invalid command line."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedFlags:
     values: dict[str, Any]
-    """Only what was given, by flag name."""
+    """Flag name → value, for the flags on the command line."""
     positionals: list[str]
 
 
 def parse(flags: Iterable[Flag], arguments: Iterable[str]) -> ParsedFlags:
-    """Raises FlagError at the first argument that makes no sense."""
+    """Parse a command line. Raises FlagError at the first invalid argument."""
     return _FlagParser(flags, arguments).run()
 
 
@@ -248,21 +251,21 @@ class _FlagParser:
 
 
 def _refusal(flag: Flag, shown: str, text: str, error: ValueError) -> str:
-    """Return pflag's words for upstream's flags, and plain words for flags of our own."""
+    """Return pflag's message for upstream's flags, and a plain message for other flags."""
     if flag.group and flag.type.expected:
         return invalid_value(text, f"--{flag.name}", flag.type.expected)
     return f'invalid argument "{text}" for "{shown}" flag: {error}'
 
 
 def invalid_value(text: str, flag: str, expected: str) -> str:
-    """Return the message that refuses the value of a flag that upstream does not have."""
+    """Return the message for an invalid value of a flag unknown to upstream."""
     return f'invalid value "{text}" for {flag}: expected {expected}'
 
 
 _SIMILARITY = 0.7
-"""Lower bound of difflib's ratio: below it a suggestion misleads more often than it helps."""
+"""Lower bound of difflib's ratio: below it, suggestions are misleading."""
 _LONGEST = 64
-"""Characters. Longer words are no misspelt names, and the comparison is quadratic in their length."""
+"""Characters. Longer words are not misspelt names, and the comparison is quadratic."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -283,7 +286,7 @@ _INDENT = " " * 16
 
 
 def help_sections(sections: Iterable[type[Any]]) -> list[tuple[str, list[Flag]]]:
-    """Return (title, flags) pairs: task groups in the order of their first flag, then the sections without them."""
+    """Return (title, flags) pairs: task groups in the order of their first flag, then the other sections."""
     groups: dict[str, list[Flag]] = {}
     rest: list[tuple[str, list[Flag]]] = []
     for section in sections:

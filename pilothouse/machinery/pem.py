@@ -1,6 +1,6 @@
-"""PEM parser with Go's rules, in linear time. Text between blocks and damaged blocks are ignored.
+"""PEM parser with Go's rules, in linear time, and validation of CA bundles.
 
-Each end line is examined once, with the last preceding begin line.
+Text between blocks and damaged blocks are ignored. Each end line is examined once, with the last preceding begin line.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ UNREADABLE_ROOTS = _FAILED + _NO_PEM
 
 
 def validate_ca_bundle(bundle: str, path: Path) -> Errors:
-    """`bundle` is base64, as in a body. An empty one is valid: the system's authorities are used."""
+    """Validate a base64-encoded bundle. An empty bundle is valid: the system's authorities apply."""
     if bundle and (problem := ca_bundle_problem(base64.b64decode(bundle))):
         yield invalid(path, bundle, problem)
 
 
 def ca_bundle_problem(pem: bytes) -> str:
-    """Return why there are no authorities in it. Empty when there is any: what else there is does not count."""
+    """Return the reason why the bundle has no certificate; "" for a bundle with at least one certificate."""
     problem = _problem(pem)
     return _FAILED + problem if problem else ""
 

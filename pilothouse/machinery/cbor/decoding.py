@@ -1,8 +1,8 @@
-"""Reading CBOR by upstream's rules: what has no place in JSON, and what means two things, is refused.
+"""CBOR decoder with upstream's rules: values without a JSON equivalent and ambiguous values are rejected.
 
-Duplicate keys, keys that are no strings, text that is no UTF-8, integers beyond int64, bignums, infinities and unknown
-simple values are refused. Tags are looked through. Lengths are believed only as far as there are bytes, and nothing is
-shared or referred to, so that no value is larger than its bytes allow.
+Rejected: duplicate keys, keys other than strings, invalid UTF-8, integers beyond int64, bignums, infinities and unknown
+simple values. Tags are transparent. Declared lengths are bounded by the available bytes, and CBOR here has no shared
+references, so a value is never larger than its bytes allow.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.schema.gotime import TimeError, canonical_time
 
 _NEVER = 1 << 62
-"""More bytes than there are."""
+"""An index beyond any input."""
 
 
 class ByteText(str):
-    """Text that came as a byte string, for who has to tell."""
+    """Text decoded from a byte string, for callers that distinguish byte strings from text strings."""
 
     __slots__ = ()
 
@@ -61,9 +61,8 @@ class ByteText(str):
 def decode(data: bytes, *, typed: bool = False, tell_bytes: bool = False) -> Any:
     """Return the value: dicts, lists, strings, numbers, booleans and None. Raises CborError.
 
-    Who knows the types (`typed`) wants numbers as they are, and what is in a tag for a time; others get integers for
-    all whole numbers, as JSON has them, and times in RFC 3339.
-    With `tell_bytes`, strings that came as bytes are ByteText.
+    typed: keep floats as floats and the content of time tags, for callers with type information. Otherwise whole
+    numbers become integers, as in JSON, and times become RFC 3339 text. tell_bytes: return byte strings as ByteText.
     """
     reader = _Reader(data, typed, tell_bytes)
     try:
@@ -78,7 +77,7 @@ def decode(data: bytes, *, typed: bool = False, tell_bytes: bool = False) -> Any
 
 
 class _Reader:
-    """Reads optimistically: what fails is looked at by `check` for the words, before a CborError of its own counts."""
+    """Optimistic reader: on a failure, `check` runs first and supplies upstream's message for malformed bytes."""
 
     __slots__ = ("_data", "_size", "_tell_bytes", "_typed", "at")
 
@@ -90,7 +89,7 @@ class _Reader:
         self.at = 0
 
     def value(self, depth: int, later: int) -> Any:
-        """`later` is the tag around that says which text byte strings become; 0 where there is none."""
+        """`later`: enclosing tag that selects the text encoding of byte strings; 0 = no tag."""
         checkpoint()
         first = self._data[self.at]
         major, info = first >> 5, first & 31
@@ -155,7 +154,7 @@ class _Reader:
         return ended
 
     def _places(self, info: int, count: int, depth: int) -> Iterable[int]:
-        """The places of the items of a collection, to be gone through as they are read."""
+        """Yield the item indexes of a collection; iterate while reading."""
         if depth >= MAX_DEPTH:
             raise IndexError
         return self._until_break() if info == INDEFINITE else range(count)
@@ -194,7 +193,7 @@ class _Reader:
         )
 
     def _tagged(self, tag: int, depth: int, later: int) -> Any:
-        """Tags without a meaning here are looked through, however many there are."""
+        """Read the content of a tag. Unknown tags are skipped, at any nesting."""
         while True:
             content = self._data[self.at]
             if not self._typed:
@@ -218,7 +217,7 @@ def _utf8(data: bytes) -> str:
 
 
 def _as_text(data: bytes, later: int) -> str:
-    """Bytes that are no UTF-8 are as Go shows them."""
+    """Encode by the enclosing tag; without a tag, decode UTF-8 and replace invalid bytes, as Go does."""
     if later == BASE64:
         return b64encode(data).decode()
     if later == BASE64URL:
@@ -227,7 +226,7 @@ def _as_text(data: bytes, later: int) -> str:
 
 
 def word_for(value: Any) -> str:
-    """Upstream's name for the type of a value that `decode` returned."""
+    """Return upstream's type name for a value from `decode`."""
     if isinstance(value, bool) or value is None or isinstance(value, float):
         return NAMES[SIMPLE]
     if isinstance(value, int):
@@ -245,7 +244,7 @@ _UNSHOWN = (
 
 
 def rfc3339(value: str | int | float) -> str:
-    """Return the time as text, in UTC if it was a number of seconds. Raises CborError."""
+    """Return the time as text; seconds since the epoch become UTC. Raises CborError."""
     return _checked(value) if isinstance(value, str) else _since_epoch(value)
 
 
@@ -269,7 +268,7 @@ def _since_epoch(number: int | float) -> str:
 
 
 def diagnose(data: bytes) -> str:
-    """Return a readable data item as text; of tags only the one around the whole is shown. Raises CborError."""
+    """Return a data item in diagnostic notation; of the tags, only the outermost is shown. Raises CborError."""
     if data.startswith(SELF_DESCRIBED):
         return f"{SELF_DESCRIBED_TAG}({diagnose(data[len(SELF_DESCRIBED) :])})"
     return _shown(decode(data, typed=True, tell_bytes=True))

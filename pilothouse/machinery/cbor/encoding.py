@@ -1,4 +1,4 @@
-"""Writing CBOR: every string is a byte string, bytes say that text of them is base64, floats are as short as can be."""
+"""CBOR encoder: strings are byte strings, bytes carry the base64 tag, floats have their shortest form."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _CONSTANTS = {False: b"\xf4", True: b"\xf5", None: b"\xf6"}
 
 
 def encode(value: Any) -> bytes:
-    """Return the data item. `bytes` in the value stand for Go's []byte; keys keep their order."""
+    """Return the data item. Python `bytes` represent Go's []byte; keys keep their order."""
     out: list[bytes] = []
     _write(value, out.append)
     return b"".join(out)
 
 
 def encode_object(obj: Any) -> bytes:
-    """Return the data item in the tag that tells that it is CBOR."""
+    """Return the data item inside the self-described tag."""
     return SELF_DESCRIBED + encode(obj)
 
 
@@ -70,7 +70,7 @@ def _write_string(data: bytes, put: Callable[[bytes], None]) -> None:
 
 
 def _float(value: float) -> bytes:
-    """The shortest form that is the same number."""
+    """Encode in the shortest lossless form. Raises ValueError for NaN and infinities."""
     for info, form in FLOATS.items():
         with suppress(OverflowError):
             packed = pack(form, value)
@@ -83,7 +83,7 @@ _NULL = b"\xf6"
 
 
 def with_type(piece: bytes, kind: GroupVersionKind) -> bytes:
-    """Return the map with kind and apiVersion, which it lacks, in front or behind."""
+    """Add kind and apiVersion to an encoded map, in front or at the end."""
     count, start = _pairs(piece)
     parts = [
         encode("kind") + encode(kind.kind) + encode("apiVersion") + encode(kind.api_version),
@@ -95,7 +95,7 @@ def with_type(piece: bytes, kind: GroupVersionKind) -> bytes:
 
 
 def _pairs(piece: bytes) -> tuple[int, int]:
-    """How many pairs the map has, and where they begin."""
+    """Return (number of pairs, index of the first pair) of an encoded map."""
     info = piece[0] & 31
     if info < 24:
         return info, 1
@@ -104,14 +104,15 @@ def _pairs(piece: bytes) -> tuple[int, int]:
 
 
 def rotated(obj: Json) -> Json:
-    """Return the object with its keys from some key on, then those before it."""
+    """Return a copy whose keys are rotated by a random amount."""
     keys = [*obj]
     first = random.randrange(len(keys)) if keys else 0
     return {key: obj[key] for key in (*keys[first:], *keys[:first])}
 
 
 def head_of_list(fields: Json, count: int, *, null_when_empty: bool) -> bytes:
-    """Return a list up to its items, which the last of its fields has. They are null if there are none to be."""
+    """Return the encoding of a list object up to its items; the items must be the last field. null_when_empty: encode
+    zero items as null."""
     parts = [SELF_DESCRIBED, head(MAP, len(fields))]
     *before, items = fields
     for name in before:
@@ -121,7 +122,8 @@ def head_of_list(fields: Json, count: int, *, null_when_empty: bool) -> bytes:
 
 
 def watch_event(event_type: str, whole: bytes) -> bytes:
-    """Return one event of a stream, in which items need no frame. `whole` is the object as it would be an answer."""
+    """Return one watch event; events in a CBOR sequence need no framing. `whole`: the encoded object, including its
+    tag."""
     parts = [encode("type") + encode(event_type), encode("object") + whole]
     if random.getrandbits(1):
         parts.reverse()

@@ -1,6 +1,6 @@
-"""CBOR into built-in types: what does not fit is told in the words of upstream's CBOR library.
+"""CBOR decoding into built-in types, with the error messages of upstream's CBOR library.
 
-Of unknown fields upstream tells one, by its place in its map: a map's own before those of the maps in it.
+Upstream reports a single unknown field, by its index in the map. Fields of a map precede fields of nested maps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BASE64 = "cbor: failed to decode base64 from byte string: "
 
 
 def decode_typed(kind: ObjectType, value: Json, data: bytes) -> Decoded:
-    """Fit the value of a body to its type. Raises DecodeError."""
+    """Fit a decoded body to its type. Raises DecodeError."""
     try:
         decoded = Decoded(kind.fit(value))
     except Mismatch:
@@ -34,7 +34,8 @@ def decode_typed(kind: ObjectType, value: Json, data: bytes) -> Decoded:
 
 
 def _refuse_text_for_bytes(kind: ObjectType, data: bytes, obj: Json) -> None:
-    """Bytes come as bytes, not as text, and in base64 unless a tag says that they are not. Raises DecodeError."""
+    """Reject text strings in byte fields. Byte strings must contain base64 unless a tag says otherwise. Raises
+    DecodeError."""
     if kind.byte_fields is None or not any(True for _ in bytes_in(kind.byte_fields, obj)):
         return
     for field, value in decode(data, typed=True, tell_bytes=True).items():
@@ -46,7 +47,7 @@ def _refuse_text_for_bytes(kind: ObjectType, data: bytes, obj: Json) -> None:
 
 
 def _decode_exactly(kind: ObjectType, value: Json, data: bytes) -> Decoded:
-    """Decode a body that does not fit its type at once."""
+    """Decode a body that failed the fast path."""
     if problem_of(kind.node, value) is not None:
         raise DecodeError(_told(kind, problem_of(kind.node, decode(data, typed=True, tell_bytes=True))))
     unknown = _first_unknown(kind.node, value)
@@ -55,7 +56,7 @@ def _decode_exactly(kind: ObjectType, value: Json, data: bytes) -> Decoded:
 
 
 def _told(kind: ObjectType, problem: TypeProblem | str | None) -> str:
-    """Only the outermost field is named."""
+    """Format the problem; only the outermost field is named."""
     assert problem is not None
     if isinstance(problem, str):
         return f"{_BASE64}{problem}" if problem.startswith("illegal base64") else problem
@@ -86,7 +87,8 @@ _NAMES = ("apiVersion", "kind")
 
 
 def named_by(value: Any) -> GroupVersionKind:
-    """Return the type that a decoded value names; a version that is none counts as none. Raises CborError."""
+    """Return the group, version and kind of a decoded value; an invalid apiVersion counts as empty. Raises
+    CborError."""
     if value is None:
         return GroupVersionKind("", "", "")
     if not isinstance(value, dict):
@@ -106,7 +108,7 @@ def named_by(value: Any) -> GroupVersionKind:
 
 
 def named_in(data: bytes) -> GroupVersionKind:
-    """Return the type that is named in a well-formed data item, whatever else stands there. Raises CborError."""
+    """Return the group, version and kind of a well-formed data item without decoding the rest. Raises CborError."""
     at = 0
     while data[at] >> 5 == TAG:
         at += _length_of_head(data, at)
@@ -114,7 +116,7 @@ def named_in(data: bytes) -> GroupVersionKind:
 
 
 def _names_of_map(data: bytes, at: int) -> dict[str, Any]:
-    """The members that name the type, and the keys of the others."""
+    """Return apiVersion and kind with their values, and the other keys without."""
     end = end_of_item(data, at) - (data[at] & 31 == 31)
     at += _length_of_head(data, at)
     found: dict[str, Any] = {}

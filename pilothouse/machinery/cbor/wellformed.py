@@ -1,4 +1,7 @@
-"""What is wrong with bytes that are no CBOR, in upstream's words. Only bytes that were refused are looked at."""
+"""Wire format of CBOR: heads of data items, upstream's type names, and the check for well-formedness.
+
+The check runs only on rejected bytes; its purpose is upstream's error message.
+"""
 
 from __future__ import annotations
 
@@ -20,25 +23,25 @@ NAMES = (
 )
 
 SELF_DESCRIBED = b"\xd9\xd9\xf7"
-"""The head of the tag around whole objects, which tells CBOR from everything else."""
+"""Head of the self-described tag (55799), which marks objects as CBOR."""
 SELF_DESCRIBED_TAG = 55799
 BREAK = 0xFF
 INDEFINITE = 31
-"""The additional information of items that end with a break."""
+"""Additional information of indefinite-length items."""
 FALSE, TRUE, NULL, UNDEFINED = 20, 21, 22, 23
 FLOATS = {25: ">e", 26: ">f", 27: ">d"}
 BASE64URL, BASE64, BASE16 = 21, 22, 23
-"""Tags by which byte strings become text, where text is wanted."""
+"""Tags with the expected text encoding of byte strings."""
 
 MAX_DEPTH = 254
-"""As deep as JSON bodies may be."""
+"""Nesting limit, equal to the limit of JSON bodies."""
 INT64 = 1 << 63
 
 _ARGUMENTS = (">BB", ">BH", ">BI", ">BQ")
 
 
 def head(major: int, argument: int) -> bytes:
-    """Return the head of a data item with the shortest form of its argument."""
+    """Return the head of a data item, with the shortest argument."""
     if argument < 24:
         return bytes((major << 5 | argument,))
     size = 0 if argument < 1 << 8 else 1 if argument < 1 << 16 else 2 if argument < 1 << 32 else 3
@@ -51,15 +54,15 @@ _UNEXPECTED_BREAK = 'cbor: unexpected "break" code'
 
 
 class CborError(ValueError):
-    """The bytes can not be read. The message is upstream's."""
+    """Undecodable bytes; the message is upstream's."""
 
 
 class MalformedCbor(CborError):
-    """They are no CBOR at all, or have what is accepted nowhere, so that nothing in them can be told."""
+    """Malformed bytes, or bytes with constructs that upstream never accepts; no part of the content is usable."""
 
 
 def check(data: bytes) -> None:
-    """Raises MalformedCbor, if the bytes are not one well-formed data item."""
+    """Raise MalformedCbor unless the bytes are exactly one well-formed data item."""
     if not data:
         raise MalformedCbor("EOF")
     end = end_of_item(data, 0)
@@ -68,7 +71,7 @@ def check(data: bytes) -> None:
 
 
 def end_of_item(data: bytes, at: int, depth: int = 0) -> int:
-    """Return the index behind the data item. Raises MalformedCbor."""
+    """Return the index after the data item. Raises MalformedCbor."""
     checkpoint()
     major, info, argument, at = _head(data, at)
     if major in (BYTES, TEXT):
@@ -135,7 +138,7 @@ def _behind(data: bytes, at: int, length: int, major: int) -> int:
 
 
 def _head(data: bytes, at: int) -> tuple[int, int, int, int]:
-    """The type, its additional information, the argument, and the index behind them."""
+    """Return (major type, additional information, argument, index after the head)."""
     if at == len(data):
         raise MalformedCbor(_UNEXPECTED_END)
     major, info = data[at] >> 5, data[at] & 31
@@ -172,7 +175,7 @@ def _not_accepted(major: int, what: str) -> MalformedCbor:
 
 
 def expect_tag_content(tag: int, content: int) -> None:
-    """Raises CborError, if what begins with the byte `content` can not stand in a tag for a time."""
+    """Raise CborError if an item that begins with byte `content` is invalid inside a time tag."""
     major = content >> 5
     if tag == 0 and major != TEXT:
         raise CborError(f"cbor: tag number 0 must be followed by text string, got {NAMES[major]}")

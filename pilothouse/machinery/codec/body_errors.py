@@ -1,4 +1,8 @@
-"""Errors for request bodies that cannot be decoded, in the words of upstream's decoders."""
+"""Errors of request bodies, with the messages of upstream's decoders.
+
+Strict failures (unknown and duplicate fields) are reported as Go does: in the order of the text, each once, at most
+100. A DocumentPlace links to its parent, so descending is cheap, and a path is built only for a reported place.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ _EXCERPT_LENGTH = 30
 
 
 class BodyError(ValueError):
-    """The body cannot be decoded. `gvk` is the kind that the body names, as far as that could be read."""
+    """An undecodable body. gvk: kind named by the body, if readable."""
 
     def __init__(self, message: str, gvk: GroupVersionKind | None = None) -> None:
         super().__init__(message)
@@ -53,11 +57,11 @@ UNMARSHAL_ERRORS = "yaml: unmarshal errors:"
 
 MOST_FAILURES = 100
 _MOST_TEXT = 1 << 20
-"""Characters. Paths are as long as the keys in them, so that a hundred could be a hundred times as long as the body."""
+"""Characters. A path is as long as its keys, so a hundred paths could be a hundred times as long as the body."""
 
 
 class DocumentPlace:
-    """A value's place in a document: `piece` is the key or the index by which it is reached from `outer`."""
+    """Place of a value in a document; `piece` is the key or index within `outer`."""
 
     __slots__ = ("outer", "piece")
 
@@ -67,13 +71,13 @@ class DocumentPlace:
 
     @property
     def path(self) -> str:
-        """`spec.containers[0].name`; empty for the whole document."""
+        """`spec.containers[0].name`; empty for the document itself."""
         pieces = (f".{piece}" if isinstance(piece, str) else f"[{piece}]" for piece in self.pieces)
         return "".join(pieces).removeprefix(".")
 
     @property
     def pieces(self) -> list[str | int]:
-        """The keys and indexes that lead here from the whole document."""
+        """Keys and indexes on the path from the document to this place."""
         pieces, place = [], self
         while place.outer is not None:
             pieces.append(place.piece)
@@ -101,7 +105,7 @@ class StrictFailures:
 
 
 def strict_warnings(strict_error: str) -> list[str]:
-    """Return the warnings that upstream makes of an error of strict decoding: one for each line of a YAML error.
+    """Split an error of strict decoding into upstream's warnings: one per line of a YAML error.
 
     >>> from pilothouse.machinery.codec.body_errors import strict_warnings
     >>> strict_warnings('yaml: unmarshal errors:\\n  line 2: key "a" already set in map')

@@ -41,7 +41,7 @@ class Codec(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DecodedBody:
-    """`strict_errors` are unknown and duplicate fields, in upstream's order; always empty without `strict`."""
+    """strict_errors: unknown and duplicate fields, in upstream's order; empty without `strict`."""
 
     obj: Json
     gvk: GroupVersionKind
@@ -51,7 +51,7 @@ class DecodedBody:
 def decode_object(
     data: bytes, *, codec: Codec, default: GroupVersionKind, scheme: Scheme, strict: bool = True
 ) -> DecodedBody:
-    """Return the object, as `decode_body` does. Raises the BadRequest that creates and replacements answer with."""
+    """Decode like `decode_body`. Raises BadRequest with the message of creates and updates."""
     try:
         return decode_body(data, codec=codec, default=default, scheme=scheme, strict=strict)
     except BodyError as error:
@@ -61,7 +61,7 @@ def decode_object(
 def decode_body(
     data: bytes, *, codec: Codec, default: GroupVersionKind, scheme: Scheme, strict: bool = True
 ) -> DecodedBody:
-    """Raises BodyError with the bare message, which is what deletions answer with."""
+    """Decode a body of the kind `default`. Raises BodyError with the bare message, as deletions report it."""
     content = _read(data, codec, default)
     gvk = with_defaults(content.named if content.named is not None else interpret(content.value), default)
     body = _decoded(content, gvk, scheme, data)
@@ -71,7 +71,7 @@ def decode_body(
 
 
 def decode_any(data: bytes, *, codec: Codec, scheme: Scheme) -> DecodedBody:
-    """Return an object of whatever kind the body names. Raises BodyError."""
+    """Decode an object of any kind. Raises BodyError."""
     content = _read(data, codec, NO_TYPE)
     return _decoded(content, content.named if content.named is not None else interpret(content.value), scheme, data)
 
@@ -96,8 +96,8 @@ def _decoded(content: _Content, gvk: GroupVersionKind, scheme: Scheme, data: byt
 
 @dataclass(slots=True)
 class _Content:
-    """A body's value; its text where that tells more than the value; the document where a field stands in it twice;
-    what the reader itself said in strict mode; and of CBOR its bytes, and the type that it names."""
+    """A decoded body: its value, its text if the value is lossy, its document if a field is duplicate, the reader's
+    strict errors; for CBOR the bytes and the kind."""
 
     value: Any
     text: bytes | None = None
@@ -131,7 +131,7 @@ def _read_yaml(data: bytes) -> _Content:
 
 
 def read_cbor(data: bytes, default: GroupVersionKind, *, typed: bool) -> Any:
-    """Return the value in the body. Raises BodyError, with the type that the body names as far as it can be read."""
+    """Return the value of a CBOR body. Raises BodyError with the body's kind, if readable."""
     from pilothouse.machinery.cbor.decoding import decode
     from pilothouse.machinery.cbor.typed import named_in
     from pilothouse.machinery.cbor.wellformed import CborError, MalformedCbor
@@ -174,7 +174,7 @@ def _decode(content: _Content, kind: ObjectType) -> Decoded:
 
 
 def _document(content: _Content, value: Any) -> Any:
-    """Return the document, which tells how numbers are spelled and which fields stand there twice."""
+    """Return the document, with the notation of numbers and with duplicate fields."""
     if content.text is None:
         return value
     return parse_document(content.text) if content.document is None else content.document

@@ -1,6 +1,6 @@
-"""A JSON document exactly as it was written: duplicate keys in their places, numbers with their spelling.
+"""Exact JSON documents: duplicate keys in order, numbers with their notation.
 
-Only what goes wrong is looked at in this form; what is right is read into plain dicts and lists.
+Only rejected bodies are examined in this form; valid bodies become plain dicts and lists.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from pilothouse.machinery.checkpoints import checkpoint
 
 
 class Pairs(list[tuple[str, Any]]):
-    """The members, in order, of an object in which a key stands more than once. All other objects are dicts."""
+    """Members of an object with duplicate keys, in order. Objects without duplicates are dicts."""
 
 
 CONTAINERS = frozenset({dict, list, Pairs})
 
 
 class Literal(float):
-    """A number that is no plain integer, with the text it was written as."""
+    """A number other than a plain integer, with its source text."""
 
     __slots__ = ("text",)
     text: str
@@ -45,12 +45,12 @@ def is_number(value: Any) -> bool:
 
 
 def members(value: Any) -> Iterable[tuple[str, Any]]:
-    """The members of an object in either form, in the order of the text."""
+    """Return the members of an object in either form, in the order of the text."""
     return value if isinstance(value, Pairs) else value.items()
 
 
 def numbered(value: Any) -> Iterator[tuple[str, Any, bool]]:
-    """The members of an object in either form, each with whether it is the second that has its key."""
+    """Yield (key, member, is duplicate) for each member of an object in either form."""
     if not isinstance(value, Pairs):
         for key, member in value.items():
             yield key, member, False
@@ -63,7 +63,7 @@ def numbered(value: Any) -> Iterator[tuple[str, Any, bool]]:
 
 
 def is_too_deep(value: Any, most: int) -> bool:
-    """Whether there are more than `most` objects and lists around each other."""
+    """Return whether objects and lists are nested deeper than `most` levels."""
     level = [value] if type(value) in CONTAINERS else []
     for _ in range(most):
         if not level:
@@ -88,7 +88,7 @@ def spelling(number: float) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Dicts, lists and plain numbers; of members with one key the last stays."""
+    """Convert to dicts, lists and plain numbers; the last of several members with the same key wins."""
     checkpoint()
     if is_object(value):
         return {key: member if type(member) in _PLAIN else plain(member) for key, member in members(value)}
@@ -101,7 +101,7 @@ _PLAIN = frozenset({str, bool, type(None)})
 
 
 def as_go_copies(value: Any) -> Any:
-    """Dicts and lists, with a Literal for each number that Go would print otherwise than it was written."""
+    """Convert to dicts and lists, with a Literal for each number whose notation differs from Go's output."""
     checkpoint()
     if is_object(value):
         return {key: as_go_copies(member) for key, member in members(value)}
@@ -114,7 +114,7 @@ def as_go_copies(value: Any) -> Any:
 
 
 def as_float(number: float) -> float:
-    """Return the number as the fast parser has it: an integer of more than 64 bits is a float."""
+    """Return the number as the fast parser does: integers beyond 64 bits become floats."""
     if type(number) is int and -(1 << 63) <= number < 1 << 64:
         return number
     try:

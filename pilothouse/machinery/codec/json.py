@@ -1,7 +1,7 @@
-"""JSON bodies as sigs.k8s.io/json reads them.
+"""JSON bodies with the semantics of sigs.k8s.io/json.
 
-`parse` costs one pass of a fast parser and the check that no key was lost. Text that is no JSON, is not UTF-8 or holds
-duplicate keys is read once more, exactly; what is wrong is looked for only where that reader stopped.
+`parse` costs one pass of a fast parser and a check for lost keys. Invalid JSON, invalid UTF-8 and text with duplicate
+keys are parsed again, exactly; the error is located from the index at which the exact parser stopped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 _SHORT = 64 * 1024
 _HUGE = 300
-"""Digits; a float has at most 309 before the point."""
+"""Digits; a float has at most 309 integer digits."""
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
@@ -43,26 +43,26 @@ _STRIDE, _OVERLAP = 1 << 17, 1 << 5
 
 
 class JsonError(ValueError):
-    """The text is no JSON. The message is Go's."""
+    """Invalid JSON; the message is Go's."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedJson:
-    """`duplicates` are Go's words, in the order of the text: `duplicate field "metadata.name"`."""
+    """duplicates: Go's messages, in the order of the text: `duplicate field "metadata.name"`."""
 
     value: Any
     duplicates: tuple[str, ...] = ()
     document: Any = None
-    """The document as `parse_document` returns it, if the text had to be read that closely."""
+    """Result of `parse_document`, if the exact parser ran."""
     spelled: bool = False
     """Whether numbers in the value may be Literals."""
 
 
 def parse(data: bytes) -> ParsedJson:
-    """Raises JsonError."""
+    """Parse a body. Raises JsonError."""
     try:
         value = orjson.loads(data)
-        # Each key has two quotes, so a lost key shows in their number, unless a string hides a quote in an escape.
+        # Each key has two quotes, so their count reveals a lost key, unless a string contains an escaped quote.
         if orjson.dumps(value).count(b'"') == data.count(b'"') and b"\\u0022" not in data:
             return ParsedJson(value)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
@@ -73,13 +73,13 @@ def parse(data: bytes) -> ParsedJson:
 
 
 def parse_printed(data: bytes) -> ParsedJson:
-    """As `parse_untyped`, with numbers as Go prints what it has read: `1.0` is 1."""
+    """Like `parse_untyped`, with numbers as Go prints them: `1.0` becomes 1."""
     parsed = parse_untyped(data)
     return ParsedJson(printed_numbers(parsed.value), parsed.duplicates) if _has_odd_number(data) else parsed
 
 
 def parse_untyped(data: bytes) -> ParsedJson:
-    """As `parse`, with numbers as Go's interface{} holds them: int64, or float64 if they were not written as one."""
+    """Like `parse`, with numbers as in Go's interface{}: int64, or float64 for any other notation."""
     parsed = parse(data)
     if not _has_odd_number(data):
         return parsed
@@ -91,7 +91,7 @@ def parse_untyped(data: bytes) -> ParsedJson:
 
 
 def parse_spelled(data: bytes) -> ParsedJson:
-    """As `parse`, with a Literal for each number that Go would print otherwise than it was written."""
+    """Like `parse`, with a Literal for each number whose notation differs from Go's output."""
     if not _has_odd_number(data):
         return parse(data)
     parsed = parse_untyped(data)
@@ -99,7 +99,7 @@ def parse_spelled(data: bytes) -> ParsedJson:
 
 
 def dump_spelled(value: Any, *, sort_keys: bool = False) -> bytes:
-    """Return what `parse_spelled` read as JSON, each number as it was written."""
+    """Encode a value from `parse_spelled`; numbers keep their notation."""
     return orjson.dumps(value, default=_spelled, option=orjson.OPT_SORT_KEYS if sort_keys else None)
 
 
@@ -113,13 +113,13 @@ def _spelled(number: Literal) -> orjson.Fragment:
 
 
 def parse_document(data: bytes) -> Any:
-    """The text with its numbers' spelling, and with Pairs for objects that have a key twice. Raises JsonError."""
+    """Parse exactly: numbers keep their notation, objects with duplicate keys become Pairs. Raises JsonError."""
     text = _mended(data)
     try:
         document = (_EXACT if len(text) <= _SHORT else _IN_TURNS).decode(text)
     except (ValueError, RecursionError):
         _refuse_syntax(data)
-        # It is JSON, so what the library did not like is an integer of thousands of digits.
+        # The text is valid JSON, so the library failed on an integer of thousands of digits.
         document = _IN_TURNS.decode(text)
     if is_too_deep(document, MAX_DEPTH):
         _refuse_syntax(data)
@@ -139,7 +139,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Pairs:
 
 
 def _whole(text: str) -> int | float:
-    """Python refuses to read integers of thousands of digits, and none of hundreds fits any field."""
+    """Parse an integer. Python rejects thousands of digits, and integers of hundreds of digits fit no field."""
     checkpoint()
     return int(text) if len(text) < _HUGE else Literal.of(text)
 
@@ -152,11 +152,11 @@ _EXACT = json.JSONDecoder(object_pairs_hook=_members, parse_float=Literal.of, pa
 _IN_TURNS = json.JSONDecoder(
     object_pairs_hook=_members, parse_float=Literal.of, parse_int=_whole, parse_constant=_refuse_constant
 )
-"""Reads numbers by a function of ours: a long list of them would else be one call that no thread can interrupt."""
+"""Parses numbers with Python callbacks: a long list of numbers would otherwise be one uninterruptible call."""
 
 
 def _mended(data: bytes) -> str:
-    """Half a surrogate pair becomes U+FFFD, and so does each byte that is not UTF-8, as in Go."""
+    """Replace lone surrogates and invalid UTF-8 bytes by U+FFFD, as Go does."""
     text = data.decode("utf-8", "go")
     if _ESCAPED_SURROGATE.search(text):
         return _ESCAPE.sub(lambda escape: "\\ufffd" if escape["half"] else escape[0], text)
@@ -171,7 +171,7 @@ def _duplicates(document: Any) -> tuple[str, ...]:
 
 
 def _note_duplicates(value: Any, place: DocumentPlace, failures: StrictFailures) -> None:
-    """Outer before inner, as far as there is room. Only what may hold objects is gone into."""
+    """Record duplicates, outer before inner, up to the limit. Only containers are visited."""
     if failures.full:
         return
     if type(value) is list:
@@ -187,12 +187,12 @@ def _note_duplicates(value: Any, place: DocumentPlace, failures: StrictFailures)
 
 
 def _has_odd_number(data: bytes) -> bool:
-    """Looked for piece by piece, because a search can not be interrupted. A match is shorter than the overlap."""
+    """Search in chunks, because a single search is uninterruptible. A match is shorter than the overlap."""
     return any(_ODD_NUMBER.search(data, at, at + _STRIDE + _OVERLAP) for at in range(0, len(data), _STRIDE))
 
 
 def untyped(value: Any) -> Any:
-    """The value with numbers as Go's interface{} holds them. Raises OverflowError for a number that no float holds."""
+    """Return the value with numbers as in Go's interface{}. Raises OverflowError for numbers out of float range."""
     if type(value) is dict:
         return {key: untyped(member) if type(member) in _NOT_AS_IT_IS else member for key, member in value.items()}
     if type(value) is list:
@@ -201,13 +201,14 @@ def untyped(value: Any) -> Any:
         return value if -(1 << 63) <= value < 1 << 63 else float(value)
     if not isinstance(value, float):
         return value
-    if isinf(value):  # which stands for a number that no float can hold
+    if isinf(value):  # a number out of float range
         raise OverflowError
     return float(value)
 
 
 def printed_numbers(value: Any) -> Any:
-    """The value with numbers as Go prints them: a whole float has no point, nor an exponent if it fits 64 bits."""
+    """Return the value with numbers as Go prints them: whole floats without a point, and within 64 bits without an
+    exponent."""
     if type(value) is dict:
         return {key: printed_numbers(member) for key, member in value.items()}
     if type(value) is list:
@@ -219,7 +220,7 @@ _NOT_AS_IT_IS = frozenset({dict, list, int, float, Literal})
 
 
 def _spellings(document: Any) -> Iterator[str]:
-    """Return the spellings of all numbers that are no plain integers."""
+    """Yield the notation of all numbers other than plain integers."""
     waiting = [document]
     while waiting:
         value = waiting.pop()
@@ -232,7 +233,7 @@ def _spellings(document: Any) -> Iterator[str]:
 
 
 def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:
-    """Go puts one U+FFFD for each byte that is not UTF-8; Python would put one for a whole broken sequence."""
+    """Replace every invalid byte by U+FFFD, as Go does; Python replaces a whole broken sequence by one."""
     assert isinstance(error, UnicodeDecodeError)
     return "\ufffd" * (error.end - error.start), error.end
 

@@ -1,7 +1,7 @@
-"""Go's words for text that is no JSON: `invalid character 'n' looking for beginning of object key string`.
+"""Go's messages for invalid JSON: `invalid character 'n' looking for beginning of object key string`.
 
-The states are encoding/json's. A fast parser says where the text stops being JSON, and only from the value before that
-on is it looked at byte by byte: what stands before is known to be right, so that its brackets tell the state there.
+The states are encoding/json's. A fast parser finds the index of the error. Only the value before that index is scanned
+byte by byte; the text before is valid, so its brackets determine the scanner's state.
 """
 
 from __future__ import annotations
@@ -15,24 +15,25 @@ from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.gofmt import quote
 
 MAX_DEPTH = 254
-"""The most levels that can be written again. Go reads 10,000 levels, but stores and answers have to be written too."""
+"""Nesting limit. Go decodes 10,000 levels, but the store and responses must also encode the value."""
 
 _STRING = rb'"(?:[^"\\]++|\\.)*+"'
 _FLAT = rb'[\[{](?:[^"\[\]{}]++|%b)*+[\]}]' % _STRING
-"""An object or list that holds no others."""
+"""An object or list without nested containers."""
 _TO_BRACKET = rb'(?:[^"\[\]{}]++|%b)*+([\[\]{}])' % _STRING
 _BRACKET = re.compile(_TO_BRACKET, re.DOTALL)
 _OUTER_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|%b|%b){0,999}+%b' % (_STRING, _FLAT, _TO_BRACKET), re.DOTALL)
 _COMMAS = re.compile(rb'(?:(?:[^",\[\]{}]++|%b|%b)*+,){1,999}+' % (_STRING, _FLAT), re.DOTALL)
 _TO_FLAT_END = re.compile(rb'(?:[^",\[\]{}]++|%b)*+%b' % (_STRING, _FLAT), re.DOTALL)
-"""These four are for valid text. What they repeat is bounded where it can be, because a match cannot be interrupted."""
+"""These four patterns expect valid text. Their repetitions are bounded where possible, because a match is
+uninterruptible."""
 _SKELETON = bytes(ord("?") if byte >= 0x80 or byte in b"NI" else byte for byte in range(256))
-"""Replaces what is right in strings only, so that a fast parser stops at the same place and at no other: bytes of any
-encoding, and the first letters of NaN and Infinity, which Python takes for numbers."""
+"""Replaces bytes that are valid only inside strings, so that the fast parser stops at the same index: non-ASCII bytes,
+and the initials of NaN and Infinity, which Python accepts as numbers."""
 
 
 def _number(text: str) -> None:
-    """Ignore a number. A Python function, unlike the built-in, lets other threads have their turn in a long list."""
+    """Ignore a number. Unlike a built-in, a Python callback lets other threads run during a long list."""
     checkpoint()
 
 
@@ -48,16 +49,16 @@ _CLOSE = {ord("{"): ord("}"), ord("["): ord("]")}
 
 
 class SyntaxFault(Exception):
-    """The message is Go's."""
+    """A syntax error; the message is Go's."""
 
 
 def syntax_error(data: bytes) -> str | None:
-    """Return Go's message about the text; None if Go takes it for JSON."""
+    """Return Go's message for invalid text; None for valid JSON."""
     return _fault(data, _Scanner(data))
 
 
 def interpretation_error(data: bytes) -> str | None:
-    """As `syntax_error`, in the words of encoding/json, which looks for the kind of a body before others read it."""
+    """Like `syntax_error`, with the messages of encoding/json, which reads the kind of a body before other decoders."""
     return _fault(data, _RuneScanner(data))
 
 
@@ -73,9 +74,8 @@ def _fault(data: bytes, scanner: _Scanner) -> str | None:
 
 
 def _end_of_the_right_part(data: bytes) -> int | None:
-    """Return where the text stops being the beginning of some JSON. None if all of it is JSON, or is too deep before it
-    is anything else.
-    """
+    """Return the index at which the text stops being a prefix of JSON; None for valid JSON and for text that is too
+    deep before that index."""
     try:
         _LOCATOR.decode(data.translate(_SKELETON).decode("ascii"))
     except json.JSONDecodeError as error:
@@ -94,7 +94,7 @@ class _State(Enum):
 
 
 class _Scanner:
-    """Reads on from `_at`, where `_state` says what may come; `_open` are the brackets around."""
+    """Scanner at index `_at`; `_state` is the expected token, `_open` are the enclosing brackets."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -110,7 +110,7 @@ class _Scanner:
         }
 
     def pass_over(self, end: int) -> None:
-        """Go on to the last value before `end`, up to which the text is right but for its depth."""
+        """Skip to the last value before `end`. The skipped text is valid except for its depth."""
         while match := self._next_bracket(end):
             checkpoint()
             self._at = match.start(1)
@@ -124,7 +124,7 @@ class _Scanner:
             self._at, self._state = match.end(), _State.AFTER_VALUE
 
     def _next_bracket(self, end: int) -> re.Match[bytes] | None:
-        """Past all values that are flat, except where even they may be too deep."""
+        """Return the next bracket. Flat values are skipped, except near the depth limit."""
         pattern = _OUTER_BRACKET if len(self._open) < MAX_DEPTH else _BRACKET
         return pattern.match(self._data, self._at, end)
 
@@ -240,14 +240,14 @@ class _Scanner:
         return self._data[self._at]
 
     def _invalid(self, context: str) -> SyntaxFault:
-        """Go asks whether a space could end the text, so a space is what it then complains about."""
+        """At the end of the text Go tries a space, so the message names a space."""
         char = chr(self._data[self._at]) if self._at < len(self._data) else " "
         shown = {"'": "\\'", '"': '"'}.get(char) or quote(char)[1:-1]
         return SyntaxFault(f"invalid character '{shown}' {context}")
 
 
 class _RuneScanner(_Scanner):
-    """Names whole characters, not bytes, and knows an escape only as a whole."""
+    """Names characters instead of bytes, and handles an escape as a unit."""
 
     def _bad_escape(self) -> None:
         length = 6 if self._data[self._at + 1 : self._at + 2] == b"u" else 2
@@ -272,5 +272,5 @@ class _RuneScanner(_Scanner):
 
 
 def _longest_character(first: int) -> int:
-    """How many bytes a character of UTF-8 has that starts with this one."""
+    """Return the length of a UTF-8 character by its first byte."""
     return 1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4

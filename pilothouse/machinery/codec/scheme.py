@@ -1,6 +1,6 @@
-"""Which kinds a server can decode, under the name that its messages call it by.
+"""Schemes: the kinds that each server can decode, and the kind of a body.
 
-Upstream has a scheme for each of the three servers and one for the options that come with deletions.
+Upstream has one scheme per server and one for the options of deletions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _INTERNAL_PACKAGES = {
 
 @dataclass(frozen=True, eq=False)
 class Scheme:
-    """`only` names the groups it has; without, it has all groups that no other scheme names."""
+    """only: groups of this scheme; empty = all groups that no other scheme claims."""
 
     name: str
     only: frozenset[str] = frozenset()
@@ -40,7 +40,8 @@ class Scheme:
     _claimed: ClassVar[frozenset[str]] = frozenset({_EXTENSIONS, _AGGREGATOR, _META})
 
     def type_of(self, gvk: GroupVersionKind) -> ObjectType | None:
-        """None for a kind that is not registered here. An unversioned kind is, under whatever version."""
+        """Return the type of a kind; None for an unregistered kind. Unversioned kinds are registered under any
+        version."""
         if gvk.kind in self.unversioned:
             return types.of(GroupVersionKind("", "v1", gvk.kind))
         known = gvk.group in self.only if self.only else gvk.group not in self._claimed
@@ -51,12 +52,12 @@ class Scheme:
 
 
 def unknown_conversion(kind: ObjectType, wanted: GroupVersionKind) -> str:
-    """Upstream's words when the body holds another kind than the resource has."""
+    """Return upstream's message for a body of another kind than the resource's."""
     return f"converting ({kind.node.go_type}) to ({internal_name(wanted)}): unknown conversion"
 
 
 def internal_name(kind: GroupVersionKind) -> str:
-    """The Go type that upstream holds objects of a kind in, which some messages show."""
+    """Return the Go type of upstream's internal version, which some messages contain."""
     package = _INTERNAL_PACKAGES.get(kind.group) or kind.group.partition(".")[0]
     return f"{package}.{kind.kind}"
 
@@ -77,7 +78,7 @@ NO_TYPE = GroupVersionKind("", "", "")
 
 
 def interpret_cbor(value: Any) -> GroupVersionKind:
-    """Return the kind that a value decoded from CBOR names. Raises BodyError."""
+    """Return the kind of a value decoded from CBOR. Raises BodyError."""
     from pilothouse.machinery.cbor.typed import named_by
     from pilothouse.machinery.cbor.wellformed import CborError
 
@@ -92,7 +93,7 @@ def cbor_type_error(error: ValueError) -> BodyError:
 
 
 def interpret(value: Any) -> GroupVersionKind:
-    """Return the kind that the value names. Raises BodyError."""
+    """Return the kind of a value. Raises BodyError."""
     if value is None:
         return NO_TYPE
     if not isinstance(value, dict):
@@ -113,7 +114,7 @@ def _named(api_version: str, kind: str) -> GroupVersionKind:
 
 
 def _loosely_named(value: Json) -> dict[str, str]:
-    """Match keys in any case: Go reads the type case-insensitively, though it decodes case-sensitively."""
+    """Match the keys case-insensitively: Go reads the type that way, although decoding is case-sensitive."""
     type_meta = {"apiVersion": "", "kind": ""}
     names = {name.lower(): name for name in type_meta}
     for key, member in value.items():

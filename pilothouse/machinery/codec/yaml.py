@@ -1,8 +1,8 @@
-"""YAML bodies as sigs.k8s.io/yaml turns them into JSON: the first document, with Go's meaning of plain scalars.
+r"""YAML bodies, converted to JSON like sigs.k8s.io/yaml: first document only, plain scalars with Go's meaning.
 
-    parse_yaml(b"b: 010\\na: yes")   → {"a": True, "b": 8}
+    parse_yaml(b"b: 010\na: yes")   → {"a": True, "b": 8}
 
-Objects come out with their keys sorted, because the JSON that Go makes of YAML is. libyaml does the scanning.
+Keys are sorted, as in Go's conversion. libyaml does the scanning.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _RESOLVABLE = frozenset({"", "!!str", "!!bool", "!!int", "!!float", "!!null", "!
 _SEPARATOR = re.compile(rb"^---(?=\s|$)", re.MULTILINE)
 _FEW, _MANY = 400_000, 4_000_000
 _MOST_ALIASED_TEXT = 12 << 20
-"""Characters that come through aliases: four times as many as the largest body has. Go counts values only, so that a
-hundred kilobytes can become a hundred megabytes: aliases of one long string."""
+"""Characters from aliases: four times the largest body. Go limits only the number of values, so aliases of one long
+string could turn a hundred kilobytes into a hundred megabytes."""
 _EXCESSIVE = "yaml: document contains excessive aliasing"
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedYaml:
-    """`strict_error` is what Go's strict reader would say about duplicate keys; empty if there are none."""
+    """strict_error: Go's strict error for duplicate keys; empty without duplicates."""
 
     value: Any
     strict_error: str = ""
 
 
 def parse_yaml(data: bytes) -> ParsedYaml:
-    """Raises YamlError."""
+    """Parse the first document. Raises YamlError."""
     root = compose(data)
     if root is None:
         return ParsedYaml(None)
@@ -53,7 +53,8 @@ def parse_yaml(data: bytes) -> ParsedYaml:
 
 
 def split_documents(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the documents of a file, each with its first line, from 1. Documents of comments alone are skipped."""
+    """Yield (first line, document) for each document of a file, counting lines from 1. Comment-only documents are
+    skipped."""
     start, line = 0, 1
     for separator in (*_SEPARATOR.finditer(data), None):
         end = separator.start() if separator else len(data)
@@ -65,7 +66,7 @@ def split_documents(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def is_content(line: bytes) -> bool:
-    """Whether the line has more than white space and a comment."""
+    """Return whether the line contains more than whitespace and a comment."""
     line = line.strip()
     return bool(line) and not line.startswith(b"#")
 
@@ -74,7 +75,7 @@ _NOT_SCALAR = frozenset({YamlNode, list})
 
 
 class _Construction:
-    """Turns nodes into values. Counts what comes through aliases, so that a small text cannot become a huge value."""
+    """Converts nodes to values. Counts aliased content, so that a small text cannot expand to a huge value."""
 
     def __init__(self, *, may_have_aliases: bool) -> None:
         self.duplicates: list[str] = []
@@ -86,7 +87,7 @@ class _Construction:
         self._open_aliases: set[YamlNode] = set()
 
     def value(self, node: Any) -> Any:
-        """Return the value of a node, or of what is its own value; where there may be aliases to it, a copy."""
+        """Return the value of a node; a copy if aliases may refer to it. Scalars are their own value."""
         if self._may_have_aliases:
             self._tally(1)
             if type(node) is list:
@@ -113,7 +114,7 @@ class _Construction:
         return self._mapping(node, {})
 
     def _values(self, children: list[Any]) -> list[Any]:
-        """Scalars are counted together, because most sequences have nothing else."""
+        """Convert the children of a sequence. Scalars are counted together: most sequences contain nothing else."""
         values = [self.value(child) if type(child) in _NOT_SCALAR else child for child in children]
         if self._may_have_aliases:
             self._tally(sum(type(child) not in _NOT_SCALAR for child in children))
@@ -134,9 +135,8 @@ class _Construction:
             raise YamlError(_EXCESSIVE)
 
     def _is_excessive(self) -> bool:
-        """Whether too much of the document comes from aliases: more than 99 % in small documents, down to 10 % in huge
-        ones.
-        """
+        """Return whether too much of the document comes from aliases: above 99 % in small documents, above 10 % in huge
+        ones."""
         share = min(max((self._count - _FEW) / (_MANY - _FEW), 0), 1)
         return self._through_aliases / self._count > 0.99 - 0.89 * share
 
@@ -158,7 +158,7 @@ class _Construction:
             if isinstance(key, dict | list):
                 raise YamlError(f"yaml: invalid map key: {go_syntax(key)}")
             value = self.value(value_node)
-            # True and 1 are one key to Python and two to Go.
+            # True and 1 are equal keys in Python, but not in Go.
             typed = (type(key), key)
             if typed in out:
                 line = node.lines[2 * at + 1] + 1

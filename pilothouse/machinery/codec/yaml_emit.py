@@ -1,6 +1,5 @@
-"""JSON values as YAML in the form that sigs.k8s.io/yaml prints: keys in natural order, sequences not indented,
-strings quoted only where they would be read as something else, literal blocks for strings of several lines.
-"""
+"""YAML output in the format of sigs.k8s.io/yaml: keys in natural order, sequences not indented, quotes only around
+strings that would be read as another type, literal blocks for multi-line strings."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ _FEW = 16
 
 
 def emit_yaml(value: Any) -> bytes:
-    import yaml  # imported late, because few servers ever write YAML
+    import yaml  # imported late, because few servers write YAML
 
     stream = io.StringIO()
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)(stream, allow_unicode=True)
@@ -32,14 +31,14 @@ def emit_yaml(value: Any) -> bytes:
     finally:
         dumper.dispose()
     text = stream.getvalue()
-    # libyaml closes a text that ends in a block with trailing line breaks; its Go port does not.
+    # libyaml terminates a text that ends in a block with trailing line breaks; its Go port does not.
     if text.endswith(_DOCUMENT_END):
         text = text[: 1 - len(_DOCUMENT_END)]
     return text.encode()
 
 
 class _Emitter:
-    """Hands libyaml one event after the other. Those that say nothing but where something ends are always the same."""
+    """Feeds events to libyaml. End events carry no data and are shared."""
 
     def __init__(self, yaml: Any, emit: Callable[[Any], None]) -> None:
         self._yaml = yaml
@@ -89,12 +88,13 @@ def _plain(value: Any) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether it is still a string when it is read without quotes."""
+    """Return whether the unquoted text is read back as a string."""
     return resolve(text)[0] is Tag.STRING and not (text[0] in _NUMERIC and _BASE_60.fullmatch(text))
 
 
 def in_natural_order(keys: Collection[str]) -> list[str]:
-    """yaml.v2's order. Many keys are nearly brought into it first, since a comparison costs much more than a key."""
+    """Return the keys in yaml.v2's order. Many keys are presorted approximately: a comparison costs much more than a
+    sort key."""
     nearly = sorted(keys, key=_roughly) if len(keys) > _FEW else keys
     return sorted(nearly, key=_NATURAL)
 
@@ -109,7 +109,7 @@ def _pad(digits: re.Match[str]) -> str:
 
 
 def _compare(left: str, right: str) -> int:
-    """yaml.v2's order: letters after everything else, runs of digits by their number."""
+    """Compare in yaml.v2's order: letters sort last, runs of digits sort by value."""
     for at, (a, b) in enumerate(zip(left, right, strict=False)):
         if a != b:
             return -1 if _is_less(left, right, at) else 1
@@ -117,11 +117,11 @@ def _compare(left: str, right: str) -> int:
 
 
 def _is_less(left: str, right: str, at: int) -> bool:
-    """Decides at the first place where the two differ."""
+    """Compare at the first difference."""
     a, b = left[at], right[at]
     if a.isalpha() or b.isalpha():
         return a < b if a.isalpha() and b.isalpha() else b.isalpha()
-    # A zero that differs from a digit inside a longer number counts as that number's digit, not as a leading zero.
+    # A zero inside a longer number is a digit of that number, not a leading zero.
     lead = 1 if "0" in (a, b) and left[:at].rstrip("0")[-1:].isdecimal() else 0
     left_number, left_end = _run(left, at, lead)
     right_number, right_end = _run(right, at, lead)

@@ -1,7 +1,7 @@
-"""The first document of a YAML text as a tree of nodes, with libyaml's complaints in the words of its Go port.
+"""Composer: the first YAML document as a tree of nodes, with error messages of libyaml's Go port.
 
-Most of a text is scalars without a tag, so that those are their values already: a string, a number, a boolean, null.
-So are sequences that hold nothing else.
+Untagged scalars, the bulk of a text, need no node: a string, number, boolean or null represents itself. So do sequences
+of such scalars.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pilothouse.machinery.codec.yaml_scalars import resolve
 
 
 class YamlError(ValueError):
-    """The text is no YAML, or no JSON can be made of it. The message is Go's.
+    """Invalid YAML, or YAML without a JSON equivalent. The message is Go's.
 
-    `line` is the line, from 1, at which reading ended; 1 if the text can be read.
+    line: the line, from 1, at which parsing stopped; 1 for well-formed text.
     """
 
     def __init__(self, message: str, line: int = 1) -> None:
@@ -28,23 +28,23 @@ class YamlError(ValueError):
 
 class YamlNodeKind(Enum):
     SCALAR = auto()
-    """With a tag, or a merge key."""
+    """A tagged scalar or a merge key."""
     MAPPING = auto()
     SEQUENCE = auto()
     ALIAS = auto()
 
 
 class YamlNode:
-    """`children` of a mapping are keys and values in turn, and `lines` says where each of them begins."""
+    """children: for a mapping, alternating keys and values. lines: the first line of each child."""
 
     __slots__ = ("children", "implicit", "kind", "lines", "tag", "target", "text")
 
     def __init__(self, kind: YamlNodeKind, *, text: str = "", target: Any = None) -> None:
         self.kind = kind
         self.text = text
-        """Of a scalar; an alias's anchor."""
+        """Text of a scalar, or anchor of an alias."""
         self.target = target
-        """The node or the value that an alias stands for."""
+        """Node or value that the alias refers to."""
         self.tag = ""
         self.implicit = True
         self.children: list[Any] = []
@@ -52,13 +52,13 @@ class YamlNode:
 
 
 def compose(data: bytes) -> Any:
-    """None for a text without a document. What comes after the first document is not looked at."""
+    """Return the root node of the first document; None without a document. Later documents are ignored."""
     with _reading(data) as (yaml, next_event):
         return _Composer(yaml, next_event).document()
 
 
 def events(data: bytes) -> Iterator[Any]:
-    """Yield libyaml's events. Raises YamlError, also for collections that are nested too deeply."""
+    """Yield libyaml's events. Raises YamlError, including for excessive nesting."""
     with _reading(data) as (yaml, next_event):
         depth = 0
         for event in iter(next_event, None):
@@ -70,11 +70,11 @@ def events(data: bytes) -> Iterator[Any]:
 
 @contextmanager
 def _reading(data: bytes) -> Iterator[tuple[Any, Callable[[], Any]]]:
-    """Yield the yaml module and libyaml's next event. This is the only place that reads YAML by libyaml.
+    """Yield (yaml module, function that returns libyaml's next event). The only use of libyaml's parser.
 
-    The caller must count the depth: libyaml's own composer recurses on the C stack. Raises YamlError.
+    The caller must limit the depth, because libyaml's own composer recurses on the C stack. Raises YamlError.
     """
-    import yaml  # imported late, because few servers ever see YAML
+    import yaml  # imported late, because few servers receive YAML
 
     try:
         reader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(data)
@@ -97,7 +97,8 @@ def _too_deep(event: Any) -> YamlError:
 
 
 def _where(error: Any, scanner_error: type) -> str:
-    """The Go port counts lines from zero, except in the scanner, and leaves line zero out."""
+    """Return the line prefix of a message. The Go port counts lines from zero, except in the scanner, and omits line
+    zero."""
     line = error.problem_mark.line if error.problem_mark else 0
     if line:
         line += isinstance(error, scanner_error)
@@ -107,11 +108,11 @@ def _where(error: Any, scanner_error: type) -> str:
 
 
 MAX_DEPTH = 1000
-"""More than can be turned into values. libyaml looks at all open brackets for each token, so that it must not go on."""
+"""Beyond the depth limit of values. libyaml examines all open brackets per token, so parsing must stop here."""
 
 
 class _Collection:
-    """A collection that is being read. A sequence needs no node as long as no other node is in it."""
+    """A collection under construction. A sequence needs no node unless it contains a node."""
 
     __slots__ = ("children", "lines", "node")
 
@@ -143,7 +144,7 @@ class _Composer:
         for event in iter(self._next_event, None):
             if type(event) is yaml.DocumentStartEvent:
                 node = self._node()
-                # Only its end says that the document has nothing more in it.
+                # Consume the end event: only then is the document known to be complete.
                 self._next_event()
                 return node
             if type(event) is yaml.StreamEndEvent:
@@ -151,7 +152,7 @@ class _Composer:
         return None
 
     def _node(self) -> Any:
-        """Without recursion: `around` is what was being read when the collections that are still open began."""
+        """Compose a node iteratively; `around` is the stack of open collections."""
         scalar_event, next_event = self._yaml.ScalarEvent, self._next_event
         ends = (self._yaml.SequenceEndEvent, self._yaml.MappingEndEvent)
         now = _Collection()
@@ -188,7 +189,7 @@ class _Composer:
         return _Collection(node)
 
     def _read(self, event: Any, kind: type) -> YamlNode:
-        """Scalars that are not plain, and aliases."""
+        """Compose a scalar that is not plain, or an alias."""
         if kind is self._yaml.AliasEvent:
             anchor = event.anchor
             if anchor not in self._anchors:

@@ -1,7 +1,7 @@
-"""The meaning of an unquoted YAML scalar to Go's yaml.v2, on which both directions rest: a string that would be read as
-something else has to be quoted when it is written.
+"""Plain YAML scalars with the meaning of Go's yaml.v2, and numbers in Go's notation.
 
-YAML 1.1's booleans (`yes`, `on`, `n`), octal with a leading zero and underscores in numbers count; base 60 does not.
+The parser resolves scalars with these rules; the emitter quotes strings that would resolve to another type. YAML 1.1's
+booleans (`yes`, `on`, `n`), octal numbers with a leading zero and underscores in numbers are supported; base 60 is not.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _LIMITS = {"month": (1, 12), "hour": (0, 23), "minute": (0, 59), "second": (0, 5
 
 
 def resolve(text: str) -> tuple[Tag, Any]:
-    """The tag and the value of a plain scalar."""
+    """Return tag and value of a plain scalar."""
     word = _WORDS.get(text)
     if word is not None:
         return word
@@ -70,7 +70,7 @@ def resolve(text: str) -> tuple[Tag, Any]:
 
 
 def _integer(text: str) -> int | None:
-    """Return the integer that the text stands for, if it fits into 64 bits, signed or not."""
+    """Return the integer within 64 bits, signed or unsigned, else None."""
     match = _INTEGER.fullmatch(text)
     if match is None:
         return None
@@ -105,7 +105,7 @@ def _is_timestamp(text: str) -> bool:
 
 
 def go_float(number: float, *, single: bool = False) -> str:
-    """strconv's shortest 'g' form, `1.5e+06`; with `single`, of the nearest 32-bit float, with YAML's infinities."""
+    """Return strconv's shortest 'g' format, `1.5e+06`. single: of the nearest 32-bit float, with YAML's infinities."""
     if isnan(number):
         return ".nan" if single else "NaN"
     if number in (inf, -inf):
@@ -120,7 +120,7 @@ def go_float(number: float, *, single: bool = False) -> str:
 
 
 def _general(digits: str, point: int) -> str:
-    """`point` digits stand before the decimal point."""
+    """`point`: number of digits before the decimal point."""
     if not -4 <= point - 1 < 6:
         fraction = f".{digits[1:]}" if len(digits) > 1 else ""
         return f"{digits[0]}{fraction}e{point - 1:+03d}"
@@ -143,7 +143,7 @@ def _shortest_single(number: float) -> str:
 
 
 def go_syntax(value: Any) -> str:
-    """Go's %#v of a value that came out of YAML."""
+    """Return Go's %#v format of a value from YAML."""
     if isinstance(value, str):
         return quote(value)
     if isinstance(value, bool):

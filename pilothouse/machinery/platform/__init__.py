@@ -1,7 +1,7 @@
-"""The operating system: the one place that knows POSIX and Windows apart.
+"""Operating system interface: the only package with code per platform.
 
-Both implementations have the same names. The choice goes by capability, not by a platform's name: a system with `fcntl`
-is POSIX. docs/reference/platforms.md says how each implementation was verified.
+Both implementations define the same names. The selection is by capability: a system with `fcntl` uses POSIX.
+docs/reference/platforms.md describes the verification of each implementation.
 
     from pilothouse.machinery.platform import new_event_loop, on_signals, sync_file
 """

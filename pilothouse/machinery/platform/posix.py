@@ -19,33 +19,33 @@ if TYPE_CHECKING:
     from asyncio.subprocess import Process
 
 CAN_FORK: Final = True
-"""Whether a process can be forked, and share sockets with its children."""
+"""Whether a process can fork and share sockets with its children."""
 CAN_RENAME_OPEN_FILES: Final = True
 CAN_SHARE_PORTS: Final = hasattr(socket, "SO_REUSEPORT")
 """Whether several processes can listen on one port."""
 BINARY: Final = 0
-"""Flag of `os.open` for files whose line ends are written as they are."""
+"""`os.open` flag against translation of line endings."""
 
 STOP_SIGNALS: Final[Sequence[signal.Signals]] = (signal.SIGTERM, signal.SIGINT)
-"""Signals that ask a server to stop."""
+"""Signals for graceful termination."""
 HANGUP_SIGNALS: Final[Sequence[signal.Signals]] = (signal.SIGHUP,)
-"""Signals of a terminal that is closed."""
+"""Signals of a closed terminal."""
 
 NEW_PROCESS_GROUP: Final[dict[str, Any]] = {"process_group": 0}
-"""Arguments of `create_subprocess_exec` for a child that a Ctrl-C in the terminal does not reach."""
+"""Arguments of `create_subprocess_exec` that shield the child from Ctrl-C in the terminal."""
 
 _STATM: Final = Path("/proc/self/statm")
 _FULL_SYNC: Final = getattr(fcntl, "F_FULLFSYNC", None)
-"""macOS: flush the drive's own cache, too. Its `fsync` only hands the data to the drive."""
+"""macOS: flush the drive's cache, too; `fsync` only transfers data to the drive."""
 _SO_NWRITE: Final = 0x1024
-"""macOS: the socket option that reads the bytes in the send buffer. Linux has the ioctl SIOCOUTQ for it."""
+"""macOS: socket option for the bytes in the send buffer. Linux has the ioctl SIOCOUTQ."""
 
 
 # Event loop and signals
 
 
 def new_event_loop() -> AbstractEventLoop:
-    """Return uvloop's event loop, or asyncio's where uvloop is not installed."""
+    """Return a uvloop event loop, or asyncio's if uvloop is not installed."""
     try:
         import uvloop
     except ImportError:
@@ -56,7 +56,7 @@ def new_event_loop() -> AbstractEventLoop:
 
 
 def on_signals(numbers: Sequence[signal.Signals], callback: Callable[[signal.Signals], object]) -> None:
-    """Call `callback` in the running event loop for every signal of these numbers. Main thread only."""
+    """Call `callback` in the running event loop for each of these signals. Main thread only."""
     from asyncio import get_running_loop
 
     loop = get_running_loop()
@@ -65,12 +65,12 @@ def on_signals(numbers: Sequence[signal.Signals], callback: Callable[[signal.Sig
 
 
 def stop_process(process: Process) -> None:
-    """Ask a child of NEW_PROCESS_GROUP to stop in good order. Raises ProcessLookupError."""
+    """Request graceful termination of a child of NEW_PROCESS_GROUP. Raises ProcessLookupError."""
     process.terminate()
 
 
 def notify_service_manager(address: str, message: bytes) -> None:
-    """Send a datagram to the socket that NOTIFY_SOCKET names, `@` for an abstract one. Raises OSError."""
+    """Send a datagram to the socket in NOTIFY_SOCKET; `@` denotes an abstract socket. Raises OSError."""
     path = f"\0{address[1:]}" if address.startswith("@") else address
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices:
         notices.sendto(message, path)
@@ -80,9 +80,9 @@ def notify_service_manager(address: str, message: bytes) -> None:
 
 
 def lock_file(file: int, *, wait: bool) -> None:
-    """Lock an open file against other processes until it is unlocked or closed, or this process ends.
+    """Lock an open file against other processes until unlock, close or process exit.
 
-    Raises BlockingIOError at once if another process has the lock and `wait` is false.
+    Raises BlockingIOError immediately if another process holds the lock and `wait` is false.
     """
     fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -92,12 +92,12 @@ def unlock_file(file: int) -> None:
 
 
 def close_locked(file: int) -> None:
-    """Close the file; its lock goes with the last process that has it open, so a forked child must not unlock it."""
+    """Close the file. The lock is released with the last open descriptor, so a forked child must not unlock it."""
     os.close(file)
 
 
 def sync_file(file: int) -> None:
-    """Make the content durable: on the medium, not only in the drive's cache."""
+    """Make the content durable, including the drive's cache."""
     if _FULL_SYNC is not None:
         try:
             fcntl.fcntl(file, _FULL_SYNC)
@@ -117,17 +117,17 @@ def sync_directory(directory: Path) -> None:
 
 
 def replace_file(source: Path, target: Path) -> None:
-    """Rename `source` to `target` in one step, in place of a file that may be there and open."""
+    """Rename `source` to `target` atomically, replacing an existing, possibly open file."""
     os.replace(source, target)
 
 
 def set_mode(file: int, mode: int) -> None:
-    """Set the permissions of an open file, whatever the umask is."""
+    """Set the permissions of an open file, ignoring the umask."""
     os.fchmod(file, mode)
 
 
 def effective_user() -> int | None:
-    """Return the uid that owns what this process makes. None where files have neither owners' uids nor modes."""
+    """Return the uid that owns new files; None on systems without uids and modes."""
     return os.geteuid()
 
 
@@ -135,9 +135,9 @@ def effective_user() -> int | None:
 
 
 def unsent_bytes(connection: socket.socket) -> int | None:
-    """Return the bytes that the kernel has not sent, or whose receipt is not acknowledged. None where it does not say.
+    """Return the unsent or unacknowledged bytes of a connection; None if unavailable.
 
-    Raises OSError, ValueError for a closed socket.
+    Raises OSError or ValueError for a closed socket.
     """
     if _FULL_SYNC is not None:
         return connection.getsockopt(socket.SOL_SOCKET, _SO_NWRITE)
@@ -145,7 +145,7 @@ def unsent_bytes(connection: socket.socket) -> int | None:
 
 
 def resident_memory() -> int | None:
-    """Return the bytes of physical memory in use. None where the system does not say: outside Linux."""
+    """Return the bytes of physical memory in use; None outside Linux."""
     try:
         return int(_STATM.read_bytes().split()[1]) * mmap.PAGESIZE
     except OSError:

@@ -1,6 +1,6 @@
-"""Windows: no fork, no Unix sockets, no file modes, and locks that other processes cannot read past.
+"""Windows: no fork, no Unix sockets, no file modes, mandatory file locks.
 
-Only the standard library is used, and nothing here is imported on another system but by tests.
+Uses the standard library only. On other systems only tests import this module.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ STOP_SIGNALS: Final[Sequence[signal.Signals]] = (
     signal.SIGINT,
     *(() if _BREAK is None else (signal.Signals(_BREAK),)),
 )
-"""Ctrl-C is SIGINT. Ctrl-Break is SIGBREAK, which is also how another process asks this one to stop."""
+"""Ctrl-C is SIGINT. Ctrl-Break is SIGBREAK, which other processes send for graceful termination."""
 HANGUP_SIGNALS: Final[Sequence[signal.Signals]] = ()
-"""None: a console window that closes ends its processes."""
+"""Empty: closing a console window ends its processes."""
 
 NEW_PROCESS_GROUP: Final[dict[str, Any]] = {"creationflags": 0x200}  # CREATE_NEW_PROCESS_GROUP
 
 _LOCKED_BYTE: Final = 1 << 30
-"""Position of the byte that stands for the lock: locked bytes cannot be read by others, and the content must be."""
+"""Offset of the locked byte, beyond the content: locks are mandatory, and the content must stay readable."""
 _RETRY_EVERY: Final = 0.05
 _REPLACED_WITHIN: Final = 2.0
 
@@ -55,7 +55,7 @@ def new_event_loop() -> AbstractEventLoop:
 
 
 def on_signals(numbers: Sequence[signal.Signals], callback: Callable[[signal.Signals], object]) -> None:
-    """As on POSIX, though asyncio's loop for Windows has no signal handlers: Python's own call into it."""
+    """As on POSIX. asyncio's loop for Windows has no signal handlers, so Python's handlers schedule the callback."""
     from asyncio import get_running_loop
 
     loop = get_running_loop()
@@ -68,7 +68,7 @@ def on_signals(numbers: Sequence[signal.Signals], callback: Callable[[signal.Sig
 
 
 def stop_process(process: Process) -> None:
-    """By Ctrl-Break, the one event that can be sent to a process group: `terminate` ends a process at once."""
+    """Send Ctrl-Break, the only event for a process group; `terminate` kills immediately."""
     process.send_signal(getattr(signal, "CTRL_BREAK_EVENT", signal.SIGTERM))
 
 
@@ -80,7 +80,7 @@ def notify_service_manager(address: str, message: bytes) -> None:
 
 
 def lock_file(file: int, *, wait: bool) -> None:
-    """As on POSIX. Waits by asking again: the system's own wait gives up after ten seconds."""
+    """As on POSIX. Waits by polling: the system's own wait gives up after ten seconds."""
     while True:
         try:
             _at_locked_byte(file, _msvcrt.LK_NBLCK)
@@ -96,7 +96,7 @@ def unlock_file(file: int) -> None:
 
 
 def close_locked(file: int) -> None:
-    """Unlock first: the system unlocks a closed file only when it finds the time."""
+    """Unlock before closing: the system releases locks of closed files with a delay."""
     try:
         unlock_file(file)
     finally:
@@ -104,7 +104,7 @@ def close_locked(file: int) -> None:
 
 
 def _at_locked_byte(file: int, mode: int) -> None:
-    """Lock or unlock one byte. `locking` takes the current position, which stays as it was."""
+    """Lock or unlock one byte; preserves the file position, which `locking` uses."""
     before = os.lseek(file, 0, os.SEEK_CUR)
     os.lseek(file, _LOCKED_BYTE, os.SEEK_SET)
     try:
@@ -114,16 +114,16 @@ def _at_locked_byte(file: int, mode: int) -> None:
 
 
 def sync_file(file: int) -> None:
-    """FlushFileBuffers, which flushes the drive's cache, too."""
+    """FlushFileBuffers, which also flushes the drive's cache."""
     os.fsync(file)
 
 
 def sync_directory(directory: Path) -> None:
-    """No-op: directories cannot be opened, and NTFS journals their names."""
+    """No-op: directories cannot be opened, and NTFS journals their entries."""
 
 
 def replace_file(source: Path, target: Path) -> None:
-    """As on POSIX. A reader that has the target open makes it fail, so it is tried for a moment."""
+    """As on POSIX. Retries briefly, because an open target makes the rename fail."""
     until = time.monotonic() + _REPLACED_WITHIN
     while True:
         try:
@@ -162,5 +162,5 @@ def machine() -> str:
 
 
 def assignment_command(name: str, value: str) -> str:
-    """For PowerShell, in which a quote within quotes is doubled."""
+    """Return a PowerShell command; quotes within quotes are doubled."""
     return f"$env:{name} = '{value.replace(chr(39), chr(39) * 2)}'"

@@ -1,10 +1,10 @@
-"""Objects in JSON form to and from Kubernetes' protobuf, byte for byte as upstream writes it.
+"""Codec between JSON objects and Kubernetes' protobuf, byte for byte as upstream.
 
     encode(pod)                              the message in its envelope
-    envelope(gvk, encode_raw(pod, gvk))      the same in two steps, so that the message can be kept and reused
-    ListPieces(list_gvk, list_meta)          a list from messages that were already written, a few of them at a time
+    envelope(gvk, encode_raw(pod, gvk))      the same in two steps, so that the message can be cached
+    ListPieces(list_gvk, list_meta)          a list from encoded messages, a few at a time
 
-Everything that can be wrong with bytes or object is a ProtobufError.
+Every failure of encoding or decoding is a ProtobufError.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ _UNWRITABLE = (AttributeError, KeyError, TypeError, ValueError, OverflowError, R
 @dataclass(frozen=True, slots=True)
 class _Kind:
     message: MessageType
-    type_meta: Json  # kind and apiVersion, as the JSON form begins; empty for a WatchEvent, whose form has neither
+    type_meta: Json  # kind and apiVersion, the first fields of the JSON object; empty for a WatchEvent
 
 
 @dataclass(frozen=True, slots=True)
 class _ListLayout:
-    """The tags of a list's fields: 1 and 2, but the other way round in meta.k8s.io/v1beta1."""
+    """Field tags of a list: 1 and 2, swapped in meta.k8s.io/v1beta1."""
 
     metadata: bytes
     item: bytes
 
 
 class ListPieces:
-    """An enveloped list in pieces, its messages not copied: `head`, what `item` gives for each of them, `tail`."""
+    """An enveloped list in pieces, without copies of its messages: `head`, one `item` per message, `tail`."""
 
     def __init__(self, gvk: GroupVersionKind, list_meta: Json) -> None:
         layout = _list_layout(gvk.group, gvk.version, gvk.kind)
@@ -64,7 +64,7 @@ class ListPieces:
         self._before, self._after = (written, b"") if layout.metadata < layout.item else (b"", written)
 
     def head(self, sizes: Iterable[int]) -> bytes:
-        """The envelope says how long the list is, so that the sizes of all messages must be known."""
+        """Return the head. The envelope contains the length of the list, so the sizes of all messages must be known."""
         items = sum(len(self._tag) + len(varint(size)) + size for size in sizes)
         return envelope_head(self._gvk, len(self._before) + items + len(self._after)) + self._before
 
@@ -76,14 +76,14 @@ class ListPieces:
 
 
 def supports(gvk: GroupVersionKind) -> bool:
-    """Whether upstream has a protobuf form for the kind. Tables and custom resources have none."""
+    """Return whether upstream has a protobuf form of the kind. Tables and custom resources have no protobuf form."""
     return message_of(gvk) is not None
 
 
 def encode(obj: Json) -> bytes:
-    """The object under its own apiVersion and kind, in its envelope.
+    """Encode the object under its own apiVersion and kind, with its envelope.
 
-    Discovery of the legacy group names no version: its messages are those of v1, and its envelope names none either.
+    Discovery of the legacy group has no version: the messages are v1's, and the envelope has no version either.
     """
     if obj.get("kind") in _UNVERSIONED and "apiVersion" not in obj:
         unversioned = GroupVersionKind("", "", obj["kind"])
@@ -93,18 +93,18 @@ def encode(obj: Json) -> bytes:
 
 
 def encode_raw(obj: Json, gvk: GroupVersionKind) -> bytes:
-    """The message alone. The kind is not part of it."""
+    """Encode the message alone, without its kind."""
     return _write(_kind(gvk.group, gvk.version, gvk.kind).message, obj, gvk.kind)
 
 
 def decode(data: bytes, *, default: GroupVersionKind | None = None) -> Json:
-    """The object in an envelope. What the envelope does not say of its kind is taken from the default."""
+    """Decode an enveloped object. The default replaces missing parts of the kind."""
     opened = open_envelope(data)
     return decode_raw(opened.raw, kind_in(opened.type_meta, default))
 
 
 def decode_raw(raw: bytes, gvk: GroupVersionKind) -> Json:
-    """The object of a message without envelope."""
+    """Decode a message without an envelope."""
     kind = _kind(gvk.group, gvk.version, gvk.kind)
     try:
         body: Json = kind.message.read(raw, 0, len(raw), None, 0)

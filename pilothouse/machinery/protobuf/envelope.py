@@ -1,4 +1,9 @@
-"""The envelope around every message: magic bytes, then runtime.Unknown with the kind and the message."""
+"""Envelopes and watch frames.
+
+Every message has an envelope: magic bytes, then runtime.Unknown with kind and message. A watch stream contains
+WatchEvent messages, each after its length in four bytes, big-endian. The object of an event has its own envelope, since
+a stream may carry several kinds (bookmarks, Status).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +26,7 @@ from pilothouse.machinery.protobuf.wire import (
 )
 
 MAGIC = b"k8s\x00"
-"""What every Kubernetes protobuf message begins with."""
+"""First bytes of every Kubernetes protobuf message."""
 
 _API_VERSION, _KIND = 0x0A, 0x12  # of runtime.TypeMeta
 _TYPE_META, _RAW, _CONTENT_ENCODING, _CONTENT_TYPE = 0x0A, 0x12, 0x1A, 0x22  # of runtime.Unknown
@@ -30,7 +35,7 @@ ENVELOPE_END = b"\x1a\x00\x22\x00"  # no content encoding, no content type
 
 @dataclass(slots=True)
 class Envelope:
-    """What an envelope held: the kind, still as a TypeMeta message, and the object's message."""
+    """Content of an envelope: the encoded TypeMeta and the object's message."""
 
     type_meta: bytes
     raw: bytes
@@ -41,7 +46,7 @@ def envelope(gvk: GroupVersionKind, raw: bytes) -> bytes:
 
 
 def envelope_head(gvk: GroupVersionKind, size: int) -> bytes:
-    """All that comes before a message of this size. ENVELOPE_END comes after it."""
+    """Return all bytes before a message of this size. ENVELOPE_END follows the message."""
     return _head(gvk.group, gvk.version, gvk.kind) + varint(size)
 
 
@@ -58,7 +63,7 @@ def open_envelope(data: bytes) -> Envelope:
 
 @bounded_cache(entries=1024, key_bytes=256, chosen=1)
 def kind_in(type_meta: bytes, default: GroupVersionKind | None) -> GroupVersionKind:
-    """The kind defaults by itself; group and version default together."""
+    """Decode the kind. A missing kind and a missing apiVersion default independently."""
     found = _fields_of(type_meta, _API_VERSION, _KIND)
     named = group_version(text_of(found, _API_VERSION)).kind(text_of(found, _KIND))
     version, kind = named.group_version, named.kind
@@ -81,13 +86,13 @@ def group_version(api_version: str) -> GroupVersion:
 
 @bounded_cache(entries=1024, key_bytes=256)
 def _head(group: str, version: str, kind: str) -> bytes:
-    """All that comes before the length of the message."""
+    """Return all bytes before the length of the message."""
     type_meta = delimited(b"\x0a", str(GroupVersion(group, version)).encode()) + delimited(b"\x12", kind.encode())
     return MAGIC + delimited(b"\x0a", type_meta) + b"\x12"
 
 
 def _open_usual(data: bytes) -> Envelope | None:
-    """An envelope as upstream writes it, which needs no scan."""
+    """Open an envelope with upstream's layout without a scan; None for any other layout."""
     with suppress(IndexError):
         size, pos = read_size(data, len(MAGIC) + 1)
         middle = pos + size
@@ -112,33 +117,33 @@ def _fields_of(data: bytes, *known: int) -> dict[int, Raw]:
 _LENGTH = 4  # bytes
 _TYPE, _OBJECT, _RAW_OBJECT = 0x0A, 0x12, 0x0A
 MAX_FRAME = 16 * 1024 * 1024
-"""The longest event that upstream's clients take."""
+"""Maximum size of an event in upstream's clients."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchFrame:
-    """One event: its type and its object, which `codec.decode` reads."""
+    """One event: type and enveloped object, an input of `codec.decode`."""
 
     type: str
     object: bytes
 
 
 def watch_event(event_type: str, enveloped: bytes) -> bytes:
-    """One event, framed. `enveloped` is the object as `codec.encode` writes it."""
+    """Return one framed event. `enveloped`: the output of `codec.encode`."""
     message = delimited(b"\x0a", event_type.encode()) + delimited(b"\x12", delimited(b"\x0a", enveloped))
     return len(message).to_bytes(_LENGTH, "big") + message
 
 
 class FrameDecoder:
-    """Cuts a stream, fed in pieces of any size, into its events.
+    """Splits a stream, fed in pieces of any size, into events.
 
-    feed(a piece)  → the events that it completes, in order
-    close()        → ProtobufError if the stream ended within an event
+    feed(piece)  → the completed events, in order
+    close()      → ProtobufError if the stream ended inside an event
     """
 
     def __init__(self, *, limit: int = MAX_FRAME) -> None:
         self._limit = limit
-        self._buffer = bytearray()  # begins where a frame begins
+        self._buffer = bytearray()  # starts at a frame boundary
 
     def feed(self, piece: bytes) -> list[WatchFrame]:
         self._buffer += piece
@@ -154,7 +159,7 @@ class FrameDecoder:
             raise ProtobufError(TRUNCATED)
 
     def _frame_end(self, start: int) -> int | None:
-        """Where the frame that begins at `start` ends; None while it is not whole."""
+        """Return the end of the frame at `start`; None while the frame is incomplete."""
         body = start + _LENGTH
         if len(self._buffer) < body:
             return None
@@ -165,7 +170,7 @@ class FrameDecoder:
 
 
 def read_event(message: bytes) -> WatchFrame:
-    """A WatchEvent message without its length."""
+    """Decode a WatchEvent message without its length."""
     try:
         found = fields_of(message, _TYPE, _OBJECT)
         extension = fields_of(bytes_of(found, _OBJECT), _RAW_OBJECT)

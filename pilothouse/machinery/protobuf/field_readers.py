@@ -1,6 +1,7 @@
-"""Readers of the fields that have no block of source: maps, bytes, doubles and repeated scalars.
+"""Readers of fields without generated source: maps, bytes, doubles and repeated scalars.
 
-Each takes the position after the field's tag, stores the value in the JSON object, and gives the next position.
+Each reader takes the position after the field's tag, stores the value in the JSON object, and returns the next
+position.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ Decode: TypeAlias = "Callable[[bytes, int], tuple[Any, int]]"
 
 
 def wire_types(field: FieldFacts) -> tuple[int, ...]:
-    """The wire types under which the field may come. Repeated numbers may be packed."""
+    """Return the accepted wire types of the field. Repeated numbers may be packed."""
     single = _SCALARS[field.type][0] if field.type in SCALARS and field.label is not Label.MAP else BYTES
     return (single, BYTES) if field.label is Label.REPEATED and single != BYTES else (single,)
 
 
 def field_readers(field: FieldFacts, lookup: Lookup) -> dict[int, ReadField]:
-    """The field's readers by wire type. A message has none: it has a block of source."""
+    """Return the field's readers by wire type; empty for messages, which have generated source."""
     if field.label is Label.MAP:
         return {BYTES: _map(field, lookup)}
     if field.type not in SCALARS:
@@ -99,7 +100,7 @@ def _map_value(type_name: str, lookup: Lookup) -> _MapValue:
 
 
 def _entry_reader(value: _MapValue) -> Callable[[bytes, int, int, Json, int], None]:
-    """Entries are messages of key = 1 and value = 2; either may be missing, both may come in any order."""
+    """Read entries: messages of key = 1 and value = 2, both optional, in any order."""
     value_key, read_value, zero = value.key, value.read, value.zero
 
     def read(data: bytes, pos: int, end: int, entries: Json, depth: int) -> None:
@@ -153,7 +154,7 @@ def _packed(name: str, decode: Decode) -> ReadField:
 
 
 def _string(data: bytes, pos: int) -> tuple[str, int]:
-    """Go takes any bytes as a string and prints what is no UTF-8 as U+FFFD."""
+    """Read a string. Go accepts any bytes, and prints invalid UTF-8 as U+FFFD."""
     size = data[pos]
     pos += 1
     if size > 127:
@@ -177,7 +178,7 @@ def _int64(data: bytes, pos: int) -> tuple[int, int]:
 
 
 def _double(data: bytes, pos: int) -> tuple[float, int]:
-    """A whole number is an int, because Go prints it without a fraction."""
+    """Read a double; whole numbers become ints, because Go prints them without a fraction."""
     if pos + 8 > len(data):
         raise ProtobufError(TRUNCATED)
     (number,) = struct.unpack_from("<d", data, pos)

@@ -1,4 +1,8 @@
-"""What the codec knows about a message type, whether JSON shows it as an object, a list, a string or a number."""
+"""MessageType, the contract of a message type, and the compilation of source templates.
+
+A message is an object, a list, a string or a number in JSON. In a template, a placeholder alone on its line expands to
+many lines with the same indentation.
+"""
 
 from __future__ import annotations
 
@@ -11,35 +15,35 @@ from collections.abc import Callable
 from textwrap import indent
 
 Lookup: TypeAlias = "Callable[[str], MessageType]"
-"""From a full message name to its type."""
+"""Full message name → type."""
 
 
 class MessageType(Protocol):
-    """A message between its body on the wire (no tag, no length) and its JSON value.
+    """Converts between the body of a message (without tag and length) and its JSON value.
 
-    Types compile themselves when first used, so a reference to one is cheap and types may refer to themselves.
+    Types are compiled on first use, so references are cheap and types may be recursive.
     """
 
     @property
     def empty(self) -> bytes:
-        """The body that Go writes for the zero value."""
+        """Go's encoding of the zero value."""
         ...
 
     @property
     def nilable(self) -> bool:
-        """Whether Go holds it as a slice, so that the zero value is nil and is not written."""
+        """Whether the Go type is a slice, whose zero value is nil and is not encoded."""
         ...
 
     def zero(self) -> Any:
-        """The JSON form of Go's zero value."""
+        """Return the JSON form of Go's zero value."""
         ...
 
     def write(self, value: Any, /) -> bytes:
-        """The body for a JSON value that is not null."""
+        """Encode a non-null JSON value."""
         ...
 
     def read(self, data: bytes, pos: int, end: int, into: Any, depth: int, /) -> Any:
-        """The JSON value of the body data[pos:end]. A second occurrence of a message merges into the first."""
+        """Decode data[pos:end]. A second occurrence of a message merges into the first."""
         ...
 
 
@@ -47,7 +51,7 @@ _ALONE = re.compile(r"^( *)\{(\w+)\}$", re.MULTILINE)
 
 
 def fill(template: str, **parts: str) -> str:
-    """The template with its parts. A block that is empty becomes `pass`; braces that name no part stay."""
+    """Return the expanded template. An empty block becomes `pass`; unknown placeholders stay."""
     blocks = _ALONE.sub(lambda match: _block(match[1], parts[match[2]]), template)
     return re.sub(r"\{(\w+)\}", lambda match: parts.get(match[1], match[0]), blocks)
 
@@ -57,7 +61,7 @@ def _block(margin: str, lines: str) -> str:
 
 
 def define(name: str, source: str, namespace: dict[str, Any]) -> Callable[..., Any]:
-    """The function `name` that the source defines, with the namespace for its globals."""
+    """Execute the source with the given globals, and return its function `name`."""
     exec(compile(source, f"<{name}>", "exec"), namespace)
     function: Callable[..., Any] = namespace[name]
     return function

@@ -1,4 +1,4 @@
-"""The types of all built-in messages, made when first asked for and compiled when first used."""
+"""Types of all built-in messages, created on first access and compiled on first use."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _UNIONS: dict[str, Callable[[MessageType], MessageType]] = {
 
 @cache
 def message_type(name: str) -> MessageType:
-    """The type of a full message name. KeyError where there is none."""
+    """Return the type by full message name. Raises KeyError for an unknown name."""
     if name in _VALUES:
         return _VALUES[name]()
     package, _, message = name.rpartition(".")
@@ -60,13 +60,13 @@ def message_type(name: str) -> MessageType:
 
 
 class ObjectMessage:
-    """A message that is a JSON object."""
+    """A message that is an object in JSON."""
 
     nilable = False
 
     def __init__(self, facts: Mapping[str, FieldFacts]) -> None:
         self._facts = facts
-        # The first call of either puts the compiled function in its own place.
+        # The first call replaces the attribute by the compiled function.
         self.write: Callable[[Json], bytes] = self._first_write
         self.read: Callable[[bytes, int, int, Json | None, int], Json] = self._first_read
 

@@ -1,7 +1,18 @@
-"""Compiles a message's facts into the function that reads its body into the JSON object that Go would print.
+"""Compiler from a message's facts to its decoder, which returns the JSON object that Go would print.
 
-A zero value is left out where Go's tag says omitempty, present where it does not; a struct held by value is always
-present; unknown fields are skipped; a repeated scalar may be packed. Keys come in the order of Go's struct.
+Zero values are omitted if the field has omitempty, else present. Structs held by value are always present. Unknown
+fields are skipped. Repeated scalars may be packed. Keys have the order of Go's struct.
+
+The decoder is generated source with one block per field. Encoders write fields in the order of their numbers, and the
+blocks have the same order, so a single pass over the blocks reads a whole message: each block compares the next tag
+with its own. Another field order costs more passes. Variables of the source:
+
+    key       the next tag, its bytes little-endian; 0 at the end of the message
+    pos, end  start of the next tag, and end of the message
+    out       the JSON object
+
+Globals of the source: T<number>, the field's message type; R<number>_<wire type>, a reader for fields without a block;
+ORDER, the names in JSON's order; ZEROS, factories of missing fields; NUMBERS, the field numbers.
 """
 
 from __future__ import annotations
@@ -51,7 +62,7 @@ def compile_reader(facts: Mapping[str, FieldFacts], lookup: Lookup) -> Read:
 
 
 def _skip_unknown(data: bytes, pos: int, numbers: frozenset[int]) -> int:
-    """A known number here has a wire type that is not its own."""
+    """Skip an unknown field. A known number here has the wrong wire type. Raises ProtobufError."""
     key, pos = read_varint(data, pos)
     if key >> 3 in numbers:
         raise ProtobufError(f"proto: wrong wireType = {key & 7} for field {key >> 3}")
@@ -70,7 +81,7 @@ _GLOBALS = {
 
 
 def _flattened(facts: Mapping[str, FieldFacts]) -> Iterable[FieldFacts]:
-    """The fields that the JSON object shows, those of inlined messages in their place."""
+    """Yield the fields of the JSON object; inlined messages are replaced by their fields."""
     for field in facts.values():
         if field.inline:
             yield from _flattened(facts_of(*field.type.rsplit(".", 1)))
@@ -79,14 +90,14 @@ def _flattened(facts: Mapping[str, FieldFacts]) -> Iterable[FieldFacts]:
 
 
 def _is_shuffled(facts: Mapping[str, FieldFacts]) -> bool:
-    """Whether the order of Go's struct is not the order on the wire."""
+    """Return whether the order of Go's struct differs from the order on the wire."""
     inlined = (facts_of(*field.type.rsplit(".", 1)) for field in facts.values() if field.inline)
     out_of_order = any(a.number > b.number for a, b in pairwise(facts.values()))
     return out_of_order or any(map(_is_shuffled, inlined))
 
 
 def _required(fields: list[FieldFacts], lookup: Lookup) -> dict[str, Callable[[], Any]]:
-    """The fields that JSON shows even when they were not on the wire, and what it shows."""
+    """Return the zero-value factories of fields that JSON always contains."""
     is_list = any(field.type == _LIST_META for field in fields)
     zeros = ((field.name, _zero(field, lookup, is_list=is_list)) for field in fields)
     return {name: zero for name, zero in zeros if zero is not None}
@@ -94,7 +105,7 @@ def _required(fields: list[FieldFacts], lookup: Lookup) -> dict[str, Callable[[]
 
 def _zero(field: FieldFacts, lookup: Lookup, *, is_list: bool) -> Callable[[], Any] | None:
     if field.label is not Label.OPTIONAL or field.pointer or field.type == "bytes":
-        # A server never answers a list of objects with null for its items, though Go's nil slice would print so.
+        # A server never responds with null items, although Go prints a nil slice as null.
         return None if field.omitempty else list if is_list and field.name == "items" else _null
     if field.type in SCALARS:
         return None if field.omitempty else _ZEROS[field.type]
@@ -112,7 +123,7 @@ _LIST_META = "k8s.io.apimachinery.pkg.apis.meta.v1.ListMeta"
 _ZEROS: dict[str, Callable[[], Any]] = {"string": str, "bool": bool, "int32": int, "int64": int, "double": int}
 
 
-# gogo drops what does not fit: an int32 that comes as 64 bits keeps its lower half.
+# gogo truncates: an int32 encoded in 64 bits keeps its lower half.
 _BITS = {"int32": "32", "int64": "64"}
 _READER = """\
 def read(data, pos, end, into, depth):
@@ -223,7 +234,7 @@ pos = {reader}(data, pos + {width}, out, depth)
 
 
 def reader_source(fields: Iterable[FieldFacts], *, required: Iterable[str], shuffled: bool) -> str:
-    """`required` are the fields that JSON always shows; `shuffled` says that the wire's order is not that of JSON."""
+    """required: fields that JSON always contains. shuffled: the order on the wire differs from the order in JSON."""
     in_wire_order = sorted(fields, key=lambda field: field.number)
     long_keys = any(field.number > 15 for field in in_wire_order)
     next_key = _NEXT_LONG_KEY if long_keys else _NEXT_KEY
@@ -237,7 +248,8 @@ def reader_source(fields: Iterable[FieldFacts], *, required: Iterable[str], shuf
 
 
 def _block(field: FieldFacts, next_key: str) -> str:
-    """A field that may come under two wire types has two blocks. A list's items follow one another, hence the loop."""
+    """Return the source of one field. A field with two wire types has two blocks; repeated items are consecutive, hence
+    the loop."""
     word = "if" if field.label is Label.OPTIONAL else "while"
     blocks = []
     for wire_type in wire_types(field):

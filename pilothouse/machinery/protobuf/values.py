@@ -1,4 +1,4 @@
-"""Messages whose JSON form is one value: times, durations, quantities, int-or-string, raw JSON, lists of strings."""
+"""Messages with a scalar JSON form: times, durations, quantities, int-or-string, raw JSON, lists of strings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ _ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Value:
-    """A struct in Go: a field that holds it by value is always written. Null in JSON unless its type says otherwise."""
+    """A Go struct: always encoded if the field holds it by value. Its zero value is null in JSON unless a subclass
+    overrides it."""
 
     nilable = False
     empty = b""
@@ -47,7 +48,7 @@ class Value:
 
 
 class SmallValue(Value):
-    """A value of few bytes, of which the same few come again and again: both directions remember them."""
+    """A small, frequently repeated value; both directions are cached."""
 
     def __init__(self) -> None:
         remembered = bounded_cache(entries=_REMEMBERED, key_bytes=_SMALL)
@@ -103,7 +104,7 @@ def _unix_seconds(moment: datetime) -> int:
 
 
 class Duration(SmallValue):
-    """Nanoseconds, shown as Go shows them."""
+    """Nanoseconds, in Go's notation."""
 
     empty = b"\x08\x00"
 
@@ -118,7 +119,7 @@ class Duration(SmallValue):
 
 
 class Quantity(SmallValue):
-    """A number with a suffix, as text in its canonical form. JSON may also give a bare number."""
+    """A quantity in canonical text form. JSON may contain a bare number."""
 
     empty = b"\x0a\x010"
 
@@ -156,7 +157,7 @@ class IntOrString(SmallValue):
 
 
 class RawJson(Value):
-    """FieldsV1 and apiextensions' JSON: any JSON value, as its text."""
+    """FieldsV1 and apiextensions' JSON: any JSON value, encoded as text."""
 
     def write(self, value: Any) -> bytes:
         return delimited(b"\x0a", orjson.dumps(value))
@@ -167,7 +168,7 @@ class RawJson(Value):
 
 
 class RawExtension(RawJson):
-    """A JSON value whose text is kept as it is."""
+    """A JSON value with preserved text."""
 
     def write(self, value: Any) -> bytes:
         return delimited(b"\x0a", raw_text(value))
@@ -179,7 +180,7 @@ class RawExtension(RawJson):
 
 
 class BareList:
-    """A named slice of strings, such as Verbs: a message on the wire, a list in JSON. Empty and nil are kept apart."""
+    """A named slice of strings, such as Verbs: a message on the wire, a list in JSON. Empty and nil are distinct."""
 
     nilable = True
     empty = b""

@@ -1,8 +1,8 @@
-"""Protobuf's wire format: varints, tags, and the skipping of fields that nobody knows.
+"""Protobuf's wire format: varints, tags, and skipping of unknown fields.
 
-Positions are not checked against the end of the enclosing message one by one: whoever loops over a message's fields
-checks that it stopped exactly at the end, and reading past the buffer is an IndexError that the codec translates.
-Readers give back (value, next position) pairs, for a frozen result object would double the cost of a field.
+Readers do not check every position against the end of the message: the loop over a message's fields checks that it
+stopped exactly at the end, and an IndexError past the buffer is translated by the codec. Readers return (value, next
+position) tuples, because a frozen result object would double the cost of a field.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 
 class ProtobufError(Exception):
-    """Bytes that are no protobuf of the expected kind, or an object that cannot be written as one."""
+    """Bytes are not protobuf of the expected kind, or an object has no protobuf form."""
 
 
 VARINT, FIXED64, BYTES, START_GROUP, END_GROUP, FIXED32 = range(6)
 TRUNCATED = "unexpected EOF"
 MAX_DEPTH = 200
-"""How deep messages may nest. Upstream sets no bound; the deepest schemas in use stay below 100."""
+"""Nesting limit of messages. Upstream has no limit; real schemas stay below 100."""
 
 _MASK = (1 << 64) - 1
 SMALL = tuple(bytes((number,)) for number in range(128))
-"""The varints of one byte."""
+"""One-byte varints."""
 
 
 def varint(number: int) -> bytes:
-    """Negative numbers are written as two's complement of 64 bits."""
+    """Encode a varint; negative numbers as 64-bit two's complement."""
     if 0 <= number < 128:
         return SMALL[number]
     number &= _MASK
@@ -45,13 +45,13 @@ def tag(number: int, wire_type: int) -> bytes:
 
 
 def delimited(head: bytes, body: bytes) -> bytes:
-    """A field of bytes: its tag, its length, its content."""
+    """Encode a length-delimited field: tag, length, content."""
     size = len(body)
     return head + (SMALL[size] if size < 128 else varint(size)) + body
 
 
 def read_varint(data: bytes, pos: int) -> tuple[int, int]:
-    """An unsigned 64-bit number. More than ten bytes are an overflow; bits beyond 64 are dropped, as gogo does."""
+    """Read an unsigned 64-bit number. More than ten bytes overflow; bits beyond 64 are dropped, as in gogo."""
     number = shift = 0
     while shift < 64:
         byte = data[pos]
@@ -69,13 +69,13 @@ def read_size(data: bytes, pos: int) -> tuple[int, int]:
 
 
 def signed(number: int, bits: int = 64) -> int:
-    """The two's complement reading of the lowest `bits` bits."""
+    """Interpret the lowest `bits` bits as two's complement."""
     number &= (1 << bits) - 1
     return number - (1 << bits) if number >> (bits - 1) else number
 
 
 def skip(data: bytes, pos: int, key: int, depth: int = 0) -> int:
-    """The position after the value of a field whose tag `key` was just read."""
+    """Return the position after the value of a field; `key` is its tag."""
     if key >> 3 == 0:
         raise ProtobufError(f"proto: illegal tag {key >> 3} (wire type {key & 7})")
     match key & 7:
@@ -108,7 +108,7 @@ Raw: TypeAlias = int | bytes
 
 
 def scan(data: bytes, pos: int, end: int, known: tuple[int, ...]) -> list[tuple[int, Raw]]:
-    """The tags and values of data[pos:end], known tags only; these are varints or bytes."""
+    """Return (tag, value) pairs of data[pos:end] for known tags, which must be varints or bytes."""
     found: list[tuple[int, Raw]] = []
     while pos < end:
         key, pos = read_size(data, pos)
@@ -128,12 +128,12 @@ def scan(data: bytes, pos: int, end: int, known: tuple[int, ...]) -> list[tuple[
 
 
 def fields_of(body: bytes, *known: int) -> dict[int, Raw]:
-    """The fields of a whole message by tag, the last of each."""
+    """Return the fields of a whole message by tag; the last occurrence wins."""
     return dict(scan(body, 0, len(body), known))
 
 
 def refuse_wire_type(key: int, known: Iterable[int]) -> None:
-    """A field that is known under another wire type is an error; a field that is not known at all is skipped."""
+    """Raise ProtobufError for a known field with the wrong wire type; unknown fields are skipped."""
     if any(key >> 3 == other >> 3 for other in known):
         raise ProtobufError(f"proto: wrong wireType = {key & 7} for field {key >> 3}")
 
@@ -155,5 +155,5 @@ def text_of(found: Mapping[int, Raw], key: int, *, missing: str = "") -> str:
 
 
 def texts_of(found: Iterable[tuple[int, Raw]], key: int) -> list[str]:
-    """Every occurrence of a repeated string."""
+    """Return all occurrences of a repeated string."""
     return [raw.decode("utf-8", "replace") for at, raw in found if at == key and isinstance(raw, bytes)]

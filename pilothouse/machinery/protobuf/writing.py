@@ -1,7 +1,10 @@
-"""Compiles a message's facts into the function that writes its body, as gogo's generated code would write it.
+"""Compiler from a message's facts to its encoder, with the output of gogo's generated code.
 
-Fields go out in the order of their numbers. A field that Go holds by value is written even when it is zero;
-a pointer, a list, a map and bytes are left out when they are null. Maps are sorted by key.
+Fields are encoded in the order of their numbers. Fields that Go holds by value are encoded even if zero. Null pointers,
+lists, maps and bytes are omitted. Maps are sorted by key.
+
+The encoder is generated source with one block per field. Its globals, by field number: T<number>, the message type;
+M<number>, the encoding of an unset field; W<number>, a writer for fields without a block.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ def compile_writer(fields: Collection[FieldFacts], lookup: Lookup) -> WriteMessa
 
 
 def _names_of(field: FieldFacts, lookup: Lookup) -> dict[str, Any]:
-    """What the field's block of source refers to."""
+    """Return the globals of the field's source block."""
     if field.label is Label.MAP or field.type in SCALARS:
         return {f"W{field.number}": field_writer(field, lookup)}
     target = lookup(field.type)
@@ -55,12 +58,12 @@ def _names_of(field: FieldFacts, lookup: Lookup) -> dict[str, Any]:
 
 
 def _unset(number: int, target: MessageType) -> bytes:
-    """What Go writes for a message held by value that nobody set."""
+    """Return Go's encoding of an unset message held by value."""
     return b"" if target.nilable else delimited(tag(number, BYTES), target.empty)
 
 
 Write: TypeAlias = "Callable[[Any], bytes]"
-"""From a JSON value to the field's bytes, tag included."""
+"""JSON value → encoded field, including the tag."""
 
 
 def field_writer(field: FieldFacts, lookup: Lookup) -> Write:
@@ -75,7 +78,7 @@ def field_writer(field: FieldFacts, lookup: Lookup) -> Write:
 
 
 def _element(number: int, type_name: str, lookup: Lookup) -> Write:
-    """The writer of one of many values. Go reads a null among them as the zero value; nil bytes are not written."""
+    """Return the writer of one element. Null elements are encoded as zero values, as in Go; nil bytes are omitted."""
     if type_name in SCALARS:
         scalar = _SCALARS[type_name](number)
         zero = b"" if type_name == "bytes" else scalar(_ZEROS[type_name])
@@ -85,7 +88,7 @@ def _element(number: int, type_name: str, lookup: Lookup) -> Write:
 
 
 def _map(head: bytes, write: Write) -> Write:
-    """Entries are sorted by key: the order of code points, as here, is that of UTF-8 bytes, as in Go."""
+    """Write entries sorted by key. Code point order here equals the order of UTF-8 bytes in Go."""
 
     def write_entry(key: str, value: Any) -> bytes:
         return delimited(head, delimited(b"\x0a", key.encode()) + write(value))

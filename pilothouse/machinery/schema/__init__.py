@@ -1,1 +1,1 @@
-"""The types of the built-in kinds: what Go's structs would hold, compiled on first use of a kind."""
+"""Types of the built-in kinds, equivalent to Go's structs and compiled on first use."""

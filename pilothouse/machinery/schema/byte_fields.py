@@ -1,4 +1,4 @@
-"""The fields of a built-in type that are bytes: text in base64 for JSON, the bytes themselves for CBOR."""
+"""Byte fields of built-in types: base64 text in JSON, byte strings in CBOR."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pilothouse.machinery.schema.nodes import Scalar, TypeNode
 
 @dataclass(frozen=True, slots=True)
 class ByteFields:
-    """The way to the bytes in a type: through the fields of a struct, or the elements of a list or map."""
+    """Paths to the byte fields of a type, through struct fields and through elements of lists and maps."""
 
     fields: Mapping[str, ByteFields] | None = None
     element: ByteFields | None = None
@@ -22,7 +22,7 @@ _HERE = ByteFields()
 
 
 def byte_fields_of(node: TypeNode, around: frozenset[TypeNode] = frozenset()) -> ByteFields | None:
-    """None where there are no bytes in the type."""
+    """Return the byte fields of a type; None for a type without bytes."""
     if node.scalar is Scalar.BYTES:
         return _HERE
     if node in around:
@@ -37,7 +37,7 @@ def byte_fields_of(node: TypeNode, around: frozenset[TypeNode] = frozenset()) ->
 
 
 def bytes_in(way: ByteFields, value: Any) -> Iterator[str]:
-    """The texts that stand where bytes do."""
+    """Yield the base64 texts of all byte fields."""
     if way is _HERE:
         if isinstance(value, str):
             yield value
@@ -52,7 +52,8 @@ def bytes_in(way: ByteFields, value: Any) -> Iterator[str]:
 
 
 def with_bytes(way: ByteFields, value: Any) -> Any:
-    """Return the value with bytes for text in base64. It may share its parts with `value`, which stays as it is."""
+    """Return a copy with bytes in place of base64 text. The copy may share parts with `value`, which stays
+    unchanged."""
     if way is _HERE:
         return b64decode(value) if isinstance(value, str) else value
     if isinstance(value, list) and way.element is not None:

@@ -1,9 +1,9 @@
-"""Turns a type tree into closures that decode a value in place, into what Go's structs would hold.
+"""Compiler from type trees to closures that decode a value in place, into the content of Go's structs.
 
-Nulls go, zero values go where Go's tag says omitempty and the struct could not tell them from unset ones, and fields
-that Go always prints are put in. Lists, maps and bytes that came empty stay, since Go tells them from nil ones until it
-prints them (`printing.py`). A value that does not fit, and a field that the type does not have, raise Mismatch: this is
-the fast way for the requests that are right.
+Nulls are removed. Zero values are removed if the field has omitempty and Go cannot distinguish zero from unset. Fields
+that Go always prints are added. Empty lists, maps and bytes stay, because Go distinguishes empty from nil until it
+prints (`printing.py`). Values of the wrong type and unknown fields raise Mismatch: this is the fast path for valid
+requests.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from pilothouse.machinery.schema.scalars import DECODERS, ZEROS, Mismatch, boole
 _WITHOUT_EMPTY_FORM = frozenset(
     {Scalar.TIME, Scalar.MICRO_TIME, Scalar.QUANTITY, Scalar.INT_OR_STRING},
 )
-"""Structs in Go: omitempty never leaves them out."""
+"""Structs in Go, to which omitempty does not apply."""
 
 _compiled: dict[TypeNode, Decode] = {}
 
 
 def decoder_of(node: TypeNode) -> Decode:
-    """The function that decodes values of the type, other than null."""
+    """Return the decoder of non-null values of the type."""
     found = _compiled.get(node)
     if found is None:
         found = _compiled[node] = _compile(node)
@@ -34,7 +34,7 @@ def decoder_of(node: TypeNode) -> Decode:
 
 
 def zero_of(node: TypeNode) -> Zero:
-    """Makes what Go prints for a value of the type that was never set."""
+    """Return a factory of Go's output for an unset value of the type."""
     if node.kind is NodeKind.STRUCT:
         return lambda: decoder_of(node)({})
     zero = ZEROS.get(node.scalar) if node.scalar else None
@@ -68,7 +68,7 @@ def _struct(node: TypeNode) -> Decode:
         absent = []
         for key, value in raw.items():
             step = step_of(key)
-            # Most fields are strings with omitempty, so those cost no call.
+            # Most fields are strings with omitempty: avoid a call for them.
             if step is str:
                 if type(value) is str and value:
                     continue
@@ -92,7 +92,7 @@ def _struct(node: TypeNode) -> Decode:
                 raw[key] = zero()
         return raw
 
-    # Known before its fields are compiled, because they may lead back to it.
+    # Register the decoder before the fields are compiled: types may be recursive.
     _compiled[node] = decode
     steps |= {field.name: _step(field) for field in node.fields.values()}
     always += [
@@ -110,14 +110,14 @@ def _is_always_printed(field: Field) -> bool:
 
 
 def has_empty_form(node: TypeNode) -> bool:
-    """Whether omitempty can leave out a value of the type."""
+    """Return whether omitempty can omit a value of the type."""
     if node.kind in (NodeKind.LIST, NodeKind.MAP):
         return True
     return node.kind is NodeKind.SCALAR and node.scalar not in _WITHOUT_EMPTY_FORM and node.element is None
 
 
 def _is_value(node: TypeNode) -> bool:
-    """Whether a Go variable of the type cannot be nil, so that a zero value is the same as none."""
+    """Return whether a Go variable of the type cannot be nil, so that zero equals unset."""
     return node.kind is NodeKind.SCALAR and node.scalar is not Scalar.BYTES and has_empty_form(node)
 
 
@@ -126,7 +126,7 @@ def _nothing() -> None:
 
 
 def _step(field: Field) -> Any:
-    """What to do with the field's value, null apart: a function, or `str` for a string that is the same as none."""
+    """Return the decoder of a non-null field value, or `str` for a string whose zero value equals unset."""
     if field.omitzero:
         decode = decoder_of(field.node)
         zero = zero_of(field.node)
@@ -145,7 +145,7 @@ def _step(field: Field) -> Any:
 
 
 def _unless_null(decode: Decode) -> Decode:
-    """A pointer to what prints as null is gone once the object is read back from the store, before it is answered."""
+    """Omit pointers to values that print as null: the round trip through the store drops them before the response."""
 
     def step(value: Any) -> Any:
         new = decode(value)

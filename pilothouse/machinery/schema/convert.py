@@ -1,7 +1,8 @@
-"""From an untyped object to a typed one, as upstream's unstructured converter does after strategic merges and applies.
+"""Conversion of untyped objects to typed objects, as upstream's unstructured converter after strategic merges and
+applies.
 
-It has other words than the JSON decoder, goes through the fields in Go's order and stops at the first that is wrong;
-unknown fields are reported in alphabetical order.
+The messages differ from the JSON decoder's. Fields are visited in Go's order up to the first error; unknown fields are
+reported in alphabetical order.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ _PLAIN = {Scalar.STRING: str, Scalar.BOOL: bool, Scalar.INT32: int, Scalar.INT64
 
 
 class ConversionError(ValueError):
-    """The message is Go's."""
+    """A failed conversion; the message is Go's."""
 
 
 class Conversion:
-    """Converts one object; `unknown` are the fields that its type does not have."""
+    """Converts one object; `unknown` collects unknown fields."""
 
     def __init__(self) -> None:
         self.unknown: list[str] = []
@@ -97,7 +98,7 @@ def _scalar(node: TypeNode, value: Any) -> Any:
 
 
 def _as_json(number: float) -> float:
-    """A number that is no int64 is a float to Go, which writes it out unless it is very large or very small."""
+    """Spell a number beyond int64 as Go prints floats: without an exponent unless very large or very small."""
     if type(number) is int and -INTEGERS[Scalar.INT64] <= number < INTEGERS[Scalar.INT64]:
         return number
     written_out = 1e-6 <= abs(number) < 1e21
@@ -113,7 +114,7 @@ def _octet(value: Any) -> int:
 
 
 def collapse(node: TypeNode, value: Any) -> Any:
-    """`value` must fit the type; what is not a value of the type's kind is left alone."""
+    """Merge duplicate members of a document. `value` must fit the type; parts of another kind stay unchanged."""
     if node.kind is NodeKind.STRUCT and is_object(value):
         return _struct(node, {}, value)
     if node.kind is NodeKind.MAP and is_object(value):
@@ -135,7 +136,7 @@ def _element(node: TypeNode) -> TypeNode:
 
 
 def _stays(node: TypeNode, value: Any) -> bool:
-    """Most values are strings, so that those cost no more than this."""
+    """Fast path for strings, the most frequent values."""
     return type(value) is str and node.scalar is not Scalar.QUANTITY
 
 
@@ -148,7 +149,7 @@ def _struct(node: TypeNode, out: Json, value: Any) -> Json:
 
 
 def _again(field: Field, old: Any, member: Any) -> Any:
-    """The field's value after a second member with its name."""
+    """Return the field's value after a duplicate member."""
     node = field.node
     if member is None:
         return None if field.pointer or node.kind in (NodeKind.MAP, NodeKind.LIST) else old

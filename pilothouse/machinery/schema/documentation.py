@@ -8,6 +8,6 @@ _VALUES_OF_ENUM = "\n\nPossible enum values:"
 
 
 def of(definition: str, field: str) -> str:
-    """What the field of a definition is for. The values of an enum are told in OpenAPI only."""
+    """Return the description of a field, without the enum values, which only OpenAPI lists."""
     described = str(definitions()[definition]["properties"][field].get("description", ""))
     return described.partition(_VALUES_OF_ENUM)[0].rstrip("\n")

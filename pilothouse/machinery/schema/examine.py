@@ -1,7 +1,7 @@
-"""Finds out what Go's decoder would have said about a value: the error if there is one, and every strict failure.
+"""Reconstruction of Go's decoding errors: the error of a value, and all strict failures.
 
-As in Go, the first wrong type is remembered and decoding goes on, while a type that decodes itself (a quantity, a time)
-ends it at once; unknown and duplicate fields come in the order of the text, each once, at most a hundred.
+As in Go, decoding continues after the first wrong type, but a type with its own decoder (quantity, time) aborts at
+once. Unknown and duplicate fields are reported in the order of the text, each once, at most a hundred.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pilothouse.machinery.schema.scalars import (
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`error` is empty when the value fits its type. `strict` is worth reading only then."""
+    """error: empty if the value fits its type. strict: valid only without an error."""
 
     error: str
     strict: tuple[str, ...]
@@ -44,7 +44,7 @@ class TypeProblem:
     struct: str = ""
     stack: tuple[str, ...] = ()
     offender: Any = None
-    """The value that does not fit."""
+    """The mismatching value."""
 
     def __str__(self) -> str:
         target = f"struct field {self.struct}.{'.'.join(self.stack)} of" if self.stack else "value of"
@@ -52,17 +52,17 @@ class TypeProblem:
 
 
 class TypedPlace(DocumentPlace):
-    """A place in the document that also knows where it is among Go's structs, which know no indexes and no map keys."""
+    """A place in the document with its position among Go's structs, which have neither indexes nor map keys."""
 
     __slots__ = ("field", "struct")
     outer: TypedPlace | None
     struct: str
-    """The innermost struct around."""
+    """The innermost enclosing struct."""
 
     def __init__(
         self, outer: TypedPlace | None = None, piece: str | int = "", struct: str = "", field: Field | None = None
     ) -> None:
-        """`struct` and `field` are given where `piece` is the name of a struct's field."""
+        """`struct` and `field` are set if `piece` is the name of a struct field."""
         super().__init__(outer, piece)
         self.struct = struct or (outer.struct if outer is not None else "")
         self.field = field
@@ -94,12 +94,12 @@ def examine(node: TypeNode, value: Any) -> Report:
 
 
 def problem_of(node: TypeNode, value: Any) -> TypeProblem | str | None:
-    """Return why the value does not fit its type; None if it does."""
+    """Return the first mismatch of value and type; None if the value fits."""
     return _Examination().run(node, value)
 
 
 def all_problems(node: TypeNode, value: Any) -> list[tuple[DocumentPlace, str]]:
-    """Return (place, message) of every value that does not fit its type, where Go stops at the first; at most 100."""
+    """Return (place, message) of every mismatch, at most 100; Go stops at the first."""
     examination = _Exhaustive()
     examination.run(node, value)
     return examination.found
@@ -120,7 +120,7 @@ class _Examination:
         return self._saved
 
     def _value(self, node: TypeNode, value: Any, place: TypedPlace) -> None:
-        """Null fits everywhere."""
+        """Examine a value; null fits every type."""
         checkpoint()
         if value is None or node.kind is NodeKind.ANY:
             return
@@ -178,7 +178,8 @@ class _Examination:
                 self._value(node.element, item, TypedPlace(place, at))
 
     def _union(self, node: TypeNode, schema: TypeNode, value: Any, place: TypedPlace) -> None:
-        """Decoded by a decoder of its own: its strict failures are lost, its error gets our place before its own."""
+        """Examine a union, which has its own decoder: strict failures are lost, and the outer place precedes the inner
+        place of an error."""
         target = schema
         if node.scalar is Scalar.SCHEMA_OR_BOOL:
             if not is_object(value) and not isinstance(value, bool):
@@ -199,7 +200,7 @@ class _Examination:
 
 
 class _Exhaustive(_Examination):
-    """Records the problem of each value with its path, and goes on with the next value."""
+    """Records every problem with its path and continues."""
 
     __slots__ = ("found",)
 
@@ -217,11 +218,11 @@ class _Exhaustive(_Examination):
             self._saved = fatal.problem
         if self._saved is not None:
             self.found.append((place, str(self._saved)))
-        self._saved = None  # the value around has no problem of its own
+        self._saved = None  # the enclosing value has no problem of its own
 
 
 def _fits_at_once(node: TypeNode, value: Any) -> bool:
-    """Most values are strings, so that those cost no place."""
+    """Fast path for strings, the most frequent values: no place is created."""
     return type(value) is str and node.scalar is Scalar.STRING
 
 
@@ -247,7 +248,7 @@ def _custom(scalar: Scalar, value: Any, place: TypedPlace) -> None:
 
 
 def _misfit(scalar: Scalar | None, value: Any) -> str | None:
-    """Go's word for a value that is not of a plain type. Only number types spell a number that they refuse."""
+    """Return Go's name of a value of the wrong type. Only number types include the rejected number."""
     if scalar in INTEGERS:
         limit = INTEGERS[scalar]
         fits = type(value) is int and -limit <= value < limit

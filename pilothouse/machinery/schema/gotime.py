@@ -22,18 +22,18 @@ _ZERO_MICRO = "0001-01-01T00:00:00.000000Z"
 
 
 class TimeError(ValueError):
-    """The message is Go's."""
+    """An invalid time; the message is Go's."""
 
 
 def canonical_time(text: str) -> str | None:
-    """A metav1.Time as Go prints it, in whole seconds of UTC. None for Go's zero time, which prints as null."""
+    """Return a metav1.Time as Go prints it, in whole seconds of UTC; None for Go's zero time, which prints as null."""
     match = _PLAIN.fullmatch(text)
     out = text if match and match[1] is None else _Reading(text, "2006-01-02T15:04:05Z07:00").read("")
     return None if out == _ZERO else out
 
 
 def canonical_micro_time(text: str) -> str | None:
-    """A metav1.MicroTime, which has six digits of a second."""
+    """Return a metav1.MicroTime as Go prints it, with six fractional digits."""
     match = _PLAIN.fullmatch(text)
     out = text if match and match[1] else _Reading(text, "2006-01-02T15:04:05.000000Z07:00").read(".%f")
     return None if out == _ZERO_MICRO else out
@@ -41,7 +41,7 @@ def canonical_micro_time(text: str) -> str | None:
 
 @dataclass(slots=True)
 class _Reading:
-    """One pass over a text, part by part in the layout's order; `rest` is what is not read yet."""
+    """Single pass over a text, part by part in the order of the layout; `rest` is the unread text."""
 
     text: str
     layout: str
@@ -62,7 +62,7 @@ class _Reading:
         if not 1 <= day <= monthrange(year % 400 + 400, month)[1]:
             raise TimeError(f"{self._subject}: day out of range")
         parts = (year, month, day, hour, minute, second, micro)
-        # The calendar repeats every 400 years; moving the year keeps it inside what datetime can hold.
+        # The calendar repeats every 400 years: shift the year into datetime's range.
         cycle = parts[0] // 400 * 400 - 400
         moment = datetime(parts[0] - cycle, *parts[1:]) - timedelta(minutes=offset)
         return f"{moment.year + cycle:04d}" + moment.strftime(f"-%m-%dT%H:%M:%S{fraction_format}Z")
@@ -103,11 +103,11 @@ class _Reading:
         return self._take(2)
 
     def _short_number(self) -> int:
-        """Go reads an hour of one digit too."""
+        """Read an hour of one or two digits, as Go does."""
         return self._take(2 if self.rest[1:2].isdigit() else 1)
 
     def _fraction(self) -> int:
-        """A fraction may stand where the layout has none."""
+        """Read an optional fraction; Go accepts a fraction even if the layout has none."""
         match = re.match(r"[.,](\d+)", self.rest, re.ASCII)
         if match is None:
             return 0
@@ -121,7 +121,7 @@ class _Reading:
         return self._take(6)
 
     def _zone(self) -> int:
-        """The offset from UTC in minutes."""
+        """Read the offset from UTC in minutes."""
         if self.rest[0] == "Z":
             self.rest = self.rest[1:]
             return 0
@@ -137,7 +137,7 @@ class _Reading:
 
 
 def _quoted(text: str) -> str:
-    """As Go's time package quotes, which has its own way: every byte that is no ASCII character is written in hex."""
+    """Quote as Go's time package: bytes outside ASCII are written in hex."""
     return f'"{_UNQUOTABLE.sub(_escaped, text)}"'
 
 

@@ -1,4 +1,4 @@
-"""Decoders of lists and maps, which change the value in place."""
+"""In-place decoders of lists and maps."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Decode: TypeAlias = Callable[[Any], Any]
 Zero: TypeAlias = Callable[[], Any]
 
 OMIT: Any = object()
-"""What a decoder returns when the field is the same as one that was never set."""
+"""Sentinel of decoders: the field equals an unset field."""
 
 
 class EmptyMap(dict[str, Any]):
-    """A map that came without entries. Semantically it equals a map that did not come, which no empty struct does."""
+    """A map sent without entries. Semantically equal to a missing map, unlike an empty struct."""
 
 
 def collection_decoder(
@@ -26,7 +26,7 @@ def collection_decoder(
     is_list = node.kind is NodeKind.LIST
     if node.element.scalar is Scalar.STRING:
         return _strings if is_list else _string_map
-    # Protobuf knows no null inside a map of bytes.
+    # Protobuf has no null inside a map of bytes.
     zero = str if node.element.scalar is Scalar.BYTES else zero_of(node.element)
     return (_list if is_list else _map)(decoder_of(node.element), zero)
 
@@ -79,7 +79,7 @@ def _map(decode_element: Decode, zero: Zero) -> Decode:
 
 
 def _empty_map(raw: Any) -> EmptyMap:
-    """An object may be decoded again, in another version."""
+    """Accept an EmptyMap: objects may be decoded again, in another version."""
     if type(raw) is not EmptyMap or raw:
         raise Mismatch
     return raw

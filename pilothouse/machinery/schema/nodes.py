@@ -1,6 +1,6 @@
-"""The tree of a type: structs with fields, maps and lists with elements, scalars.
+"""Type trees: structs with fields, maps and lists with elements, scalars.
 
-A tree is built once and never changes. It may contain itself (JSONSchemaProps does), so walk it along a value.
+A tree is immutable after construction and may be recursive (JSONSchemaProps is), so traverse it along a value.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ class NodeKind(Enum):
     LIST = auto()
     SCALAR = auto()
     ANY = auto()
-    """Any JSON, kept as it came: RawExtension, FieldsV1, JSON."""
+    """Arbitrary JSON, preserved: RawExtension, FieldsV1, JSON."""
 
 
 class Scalar(Enum):
-    """The leaves. Those after BYTES have their own UnmarshalJSON in Go, so their errors end decoding at once."""
+    """Leaf types. Types after BYTES have their own UnmarshalJSON in Go: an error in one aborts decoding."""
 
     STRING = "string"
     BOOL = "bool"
@@ -41,7 +41,7 @@ class Scalar(Enum):
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class TypeNode:
-    """One type. `go_type` is what reflect prints for it; `name` is a struct's OpenAPI definition, else empty."""
+    """One type. go_type: name printed by Go's reflect. name: OpenAPI definition of a struct, else empty."""
 
     kind: NodeKind
     go_type: str
@@ -49,22 +49,22 @@ class TypeNode:
     name: str = ""
     fields: Mapping[str, Field] = field(default_factory=dict, repr=False)
     element: TypeNode | None = field(default=None, repr=False)
-    """Of a map or list; of the three JSONSchemaProps unions, the schema."""
+    """Element of a map or list; for the three JSONSchemaProps unions, the schema."""
     list_type: str = ""
-    """`map`, `set` or `atomic`; empty where the schema says nothing, which counts as atomic."""
+    """`map`, `set` or `atomic`; empty = unspecified, treated as atomic."""
     map_keys: tuple[str, ...] = ()
     map_type: str = ""
-    """`granular` or `atomic`; empty counts as granular. Structs have it too."""
+    """`granular` or `atomic`; empty = granular. Applies to structs, too."""
 
     @property
     def struct_name(self) -> str:
-        """Go's bare name of a struct: `PodSpec`."""
+        """Go's name of a struct without the package: `PodSpec`."""
         return self.go_type.rpartition(".")[2]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """One field of a struct by its JSON name, with what Go's tags say about it."""
+    """A struct field by its JSON name, with the content of Go's tags."""
 
     name: str
     node: TypeNode
@@ -72,8 +72,8 @@ class Field:
     omitempty: bool = False
     omitzero: bool = False
     embedded: tuple[str, ...] = ()
-    """The inlined structs on the way to the field, which Go names in errors: `("VolumeSource",)`."""
+    """Inlined structs on the path to the field; Go names them in errors: `("VolumeSource",)`."""
     map_type: str = ""
-    """Says how the struct in this field merges, where the field says otherwise than the struct."""
+    """Merge type of the struct in this field; overrides the struct's own."""
     patch_strategy: tuple[str, ...] = ()
     patch_merge_key: str = ""

@@ -1,6 +1,6 @@
-"""A kind's type: decodes what a client sent into exactly what kube-apiserver would hold, and tells what it dropped.
+"""ObjectType: decodes request bodies into the values that kube-apiserver would hold, and reports dropped fields.
 
-Lists, maps and bytes that were sent empty are held so; `printed` and `stored` leave them out where Go does.
+Empty lists, maps and bytes are preserved by decoding; `printed` and `stored` omit them where Go does.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from pilothouse.machinery.schema.raw_json import RawFields, raw_fields_of, sort_
 from pilothouse.machinery.schema.scalars import Mismatch
 
 _ORDINARY = orjson.OPT_STRICT_INTEGER | orjson.OPT_PASSTHROUGH_SUBCLASS
-"""Refuses numbers of more than 53 bits, which Go may take for floats, and whatever is more than JSON."""
+"""Rejects integers of more than 53 bits, which Go may decode as floats, and Python types outside JSON."""
 
 
 class DecodeError(ValueError):
-    """The value does not fit the type. The message is Go's."""
+    """The value does not fit the type; the message is Go's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """`strict_errors` are Go's: `unknown field "spec.replica"`, `duplicate field "metadata.name"`."""
+    """A decoded object with Go's strict errors: `unknown field "spec.replica"`, `duplicate field "metadata.name"`."""
 
     obj: Json
     strict_errors: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class ObjectType:
     node: TypeNode
 
     def decode(self, raw: Any) -> Decoded:
-        """`raw` is used up: the object may be made of its parts. Raises DecodeError."""
+        """Decode `raw`, which is consumed: the result may share its parts. Raises DecodeError."""
         try:
             return Decoded(self.fit(raw))
         except Mismatch:
@@ -55,20 +55,22 @@ class ObjectType:
 
     @cached_property
     def fit(self) -> Callable[[Any], Json]:
-        """Decodes what fits and has no unknown field; for the rest it raises Mismatch, and `decode` says why."""
+        """Fast decoder of valid values without unknown fields. Raises Mismatch otherwise; `decode` then finds the
+        reason."""
         return decoder_of(self.node)
 
     def decode_document(self, document: Any) -> Decoded:
-        """As `decode`, but slower and exact, for a document that may have duplicate fields, which are reported too."""
+        """Decode exactly: like `decode`, but slower, and reports duplicate fields of the document."""
         report = examine(self.node, document)
         if report.error:
             raise DecodeError(report.error)
         return Decoded(self.fit(collapse(self.node, document)), report.strict)
 
     def convert(self, obj: Json) -> Decoded:
-        """As `decode`, for the outcome of a strategic merge patch or an apply, which upstream does not read as JSON.
+        """Decode the result of a strategic merge patch or an apply, with the messages of upstream's unstructured
+        converter.
 
-        Nearly always it fits, and then both say the same of it. `obj` is left as it is.
+        Valid objects decode as with `decode`. Leaves `obj` unchanged.
         """
         if self.raw_fields is None:
             with suppress(Mismatch, orjson.JSONEncodeError):
@@ -85,31 +87,32 @@ class ObjectType:
 
     @cached_property
     def raw_fields(self) -> RawFields | None:
-        """The fields whose text is kept as it came."""
+        """Fields with preserved source text; None without such fields."""
         return raw_fields_of(self.node)
 
     @cached_property
     def byte_fields(self) -> ByteFields | None:
-        """The fields that are bytes."""
+        """Byte fields; None without such fields."""
         return byte_fields_of(self.node)
 
     @cached_property
     def printed(self) -> Callable[[Json], Json]:
-        """Return the object as answers and policies show it. It may share its parts with what was given."""
+        """Function from an object to the form in responses and policies. The result may share parts with its
+        argument."""
         return PRINTED.of(self.node) or _itself
 
     @cached_property
     def stored(self) -> Callable[[Json], Json]:
-        """The same, as it comes back from the store."""
+        """Function from an object to the form after a round trip through the store."""
         return STORED.of(self.node) or _itself
 
     @property
     def patch_schema(self) -> PatchSchema:
-        """How strategic merge patches see the type."""
+        """The type as seen by strategic merge patches."""
         return PatchedType(self.node)
 
     def normalise(self, obj: Json) -> Json:
-        """The same form for an object that is known to fit its type, as one from protobuf. Changed in place."""
+        """Normalise a valid object, for example from protobuf, in place."""
         return self.fit(obj)
 
 
@@ -121,7 +124,7 @@ _KINDS = {
     NodeKind.STRUCT: SchemaKind.STRUCT,
     NodeKind.MAP: SchemaKind.MAP,
     NodeKind.LIST: SchemaKind.LIST,
-    # Structs to Go, only with fields that no JSON reaches.
+    # Structs in Go, whose fields are unreachable from JSON.
     NodeKind.ANY: SchemaKind.STRUCT,
 }
 _PRIMITIVES: dict[Scalar | None, str] = {
@@ -131,7 +134,7 @@ _PRIMITIVES: dict[Scalar | None, str] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PatchedType:
-    """A PatchSchema: a node, and how a patch treats the field that has it."""
+    """A PatchSchema: a type node and the patch strategy of its field."""
 
     node: TypeNode
     strategies: frozenset[str] = frozenset()

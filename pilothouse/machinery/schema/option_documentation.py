@@ -1,7 +1,7 @@
-"""What parameters are for, in the words of upstream's published API.
+"""Documentation of query and path parameters, with the texts of upstream's published API.
 
-The published definitions have those options that come in bodies too; the others are in `published_parameters.json`:
-by the kind of options where the words differ between kinds, under "path" for what stands in paths, else under "".
+DeleteOptions fields are documented in the published definitions. All other texts are in `published_parameters.json`: by
+kind of options if kinds differ, under "path" for path parameters, otherwise under "".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import orjson
 from pilothouse.machinery.schema import documentation
 
 IN_PATH = "path"
-"""Instead of a kind of options."""
+"""Kind of path parameters."""
 
 _DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 _IN_DELETE_OPTIONS = frozenset(
@@ -29,7 +29,7 @@ _IN_DELETE_OPTIONS = frozenset(
 
 
 def of(field: str, kind: str = "") -> str:
-    """The text for a field of that kind of options; empty where nothing is published."""
+    """Return the text for a field of a kind of options; "" if upstream publishes no text."""
     if field in _IN_DELETE_OPTIONS:
         return documentation.of(_DELETE_OPTIONS, field)
     published = _published()

@@ -1,10 +1,10 @@
-"""What Go leaves out of a typed object that it writes: lists, maps and bytes that are empty, where their tag says so.
+"""Omission of empty lists, maps and bytes with omitempty, as in Go's output.
 
-    printed   as an answer shows it:           {"labels": {}, "rules": []}  →  {"rules": []}
-    stored    as it comes back from the store: {"labels": {}, "rules": []}  →  {"rules": None}
+    printed   form in responses:      {"labels": {}, "rules": []}  →  {"rules": []}
+    stored    form read from a store: {"labels": {}, "rules": []}  →  {"rules": None}
 
-The text of a raw value is for the store only. An object in which nothing is left out is returned itself; else what is
-returned shares all parts that stayed.
+The text of raw values is for the store only. An object without omissions is returned itself; otherwise the result
+shares all unchanged parts.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 class Printer:
-    """Makes the functions that write types in one of the two ways."""
+    """Compiles writers of types in one of the two forms."""
 
     def __init__(self, *, stored: bool) -> None:
         self._stored = stored
         self._made: dict[TypeNode, Write | None] = {}
 
     def of(self, node: TypeNode) -> Write | None:
-        """None for a type of which nothing is ever left out."""
+        """Return the writer of a type; None for a type without omissible parts."""
         if node not in self._made:
             self._made[node] = self._struct(node) if node.kind is NodeKind.STRUCT else self._other(node)
         return self._made[node]
@@ -47,7 +47,7 @@ class Printer:
     def _struct(self, node: TypeNode) -> Write | None:
         steps: dict[str, Write] = {}
         write = _struct_writer(steps)
-        # Known before its fields are, because they may lead back to it.
+        # Register the writer before its fields: types may be recursive.
         self._made[node] = write
         for field in node.fields.values():
             if step := self._field(node, field):
@@ -81,13 +81,13 @@ STORED = Printer(stored=True)
 
 
 def keeps_empty_bytes(struct: TypeNode, field: Field) -> bool:
-    """Whether the field may be stored and not printed: protobuf does tell empty bytes from none."""
+    """Return whether empty bytes are stored but not printed: protobuf distinguishes empty bytes from missing bytes."""
     may_be_left_out = field.node.scalar is Scalar.BYTES and field.omitempty and not field.pointer
     return may_be_left_out and not struct.name.startswith(_STORED_AS_JSON)
 
 
 def _loses_empty_lists(struct: TypeNode) -> bool:
-    """Protobuf, in which most kinds are stored, does not tell an empty list from none."""
+    """Return whether an empty list is lost in the store: protobuf, which most kinds use there, has no empty lists."""
     return not struct.name.startswith(_STORED_AS_JSON) and not struct.name.endswith("List")
 
 
@@ -153,7 +153,7 @@ def _map_writer(element: Write) -> Write:
 
 
 def _union_writer(schema: Write) -> Write:
-    """A schema, many of them, or something else."""
+    """Write a JSONSchemaProps union: a schema, a list of schemas, or another value."""
     schemas = _list_writer(lambda value: schema(value) if isinstance(value, dict) else value)
 
     def write(raw: Any) -> Any:
@@ -165,7 +165,7 @@ def _union_writer(schema: Write) -> Write:
 
 
 def canonical_object_meta(value: Any) -> Json:
-    """Return metadata as it is written into an untyped object: as Go prints it. It must fit its type."""
+    """Return metadata for an untyped object, as Go prints it. The metadata must fit its type."""
     node = object_meta_type()
     write = PRINTED.of(node)
     assert write is not None, "metadata has maps and lists"
@@ -174,16 +174,17 @@ def canonical_object_meta(value: Any) -> Json:
 
 
 def exact_copy(obj: Json, printed: Callable[[Json], Json]) -> Json:
-    """Return a copy that also has what JSON cannot tell, such as which maps came empty.
+    """Return a copy that preserves distinctions lost in JSON, such as maps sent empty.
 
-    `printed` is the type's, and returns `obj` itself where there is nothing of that: JSON is the quickest copy then.
+    printed: the `printed` function of the type. If `printed` returns `obj` itself, a JSON round trip is the fastest
+    copy.
     """
     copy: Json = _copied(obj) if printed(obj) is not obj else orjson.loads(orjson.dumps(obj))
     return copy
 
 
 def _copied(value: Any) -> Any:
-    """Return a deep copy of JSON, in a quarter of deepcopy's time; whatever else there is in it is left to that."""
+    """Return a deep copy; four times as fast as deepcopy for JSON, and delegates other types to deepcopy."""
     if (kind := type(value)) in _SCALARS:
         return value
     if kind is dict:

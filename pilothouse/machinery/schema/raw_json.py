@@ -1,6 +1,6 @@
-"""RawExtension: a JSON value that Go keeps as the text that it came as, so that two that mean the same can differ.
+"""RawExtension: a JSON value that Go preserves as text, so equal values can differ in text.
 
-Such a value is a RawObject wherever its text is known; a plain one stands for its compact text, as after a patch.
+A RawObject has known text. A plain value, for example after a patch, represents its compact text.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ RAW_EXTENSION = "runtime.RawExtension"
 
 _SPACE = re.compile(r"[ \t\r\n]*+")
 _STRING_OR_SPACE = re.compile(rb'("(?:[^"\\]++|\\.)*+")|[ \t\r\n]++')
-# Numbers are not looked at, and may have more digits than Python likes to read.
+# Numbers stay text: their values are irrelevant, and Python limits the digits of integers.
 _read_at = JSONDecoder(strict=False, parse_int=str, parse_float=str).raw_decode
 
 
 class RawObject(dict[str, Any]):
-    """A JSON object and its text, by which it is compared."""
+    """A JSON object with its source text; equality compares the text."""
 
     __slots__ = ("raw",)
     __hash__ = None
@@ -50,7 +50,7 @@ def raw_text(value: Any) -> bytes:
 
 
 def dump_exactly(obj: Any, *, sort_keys: bool = False) -> bytes:
-    """Return the object as JSON in which raw values are as they came."""
+    """Return the object as JSON with raw values verbatim."""
     option = orjson.OPT_PASSTHROUGH_SUBCLASS | (orjson.OPT_SORT_KEYS if sort_keys else 0)
     return orjson.dumps(obj, default=_exactly, option=option)
 
@@ -64,13 +64,13 @@ def _exactly(value: Any) -> Any:
 
 
 def compact(text: bytes) -> bytes:
-    """Return JSON text without space between its tokens."""
+    """Return JSON text without insignificant whitespace."""
     return _STRING_OR_SPACE.sub(rb"\1", text)
 
 
 @dataclass(frozen=True, slots=True)
 class RawFields:
-    """The way to the raw values in a type: through the fields of a struct, or the elements of a list."""
+    """Paths to the raw values of a type, through struct fields and list elements."""
 
     fields: Mapping[str, RawFields] | None = None
     element: RawFields | None = None
@@ -81,7 +81,7 @@ class RawFields:
 
 
 def raw_fields_of(node: TypeNode, around: frozenset[TypeNode] = frozenset()) -> RawFields | None:
-    """None where there is no raw value in the type."""
+    """Return the raw fields of a type; None for a type without raw values."""
     if node.kind is NodeKind.ANY:
         return RawFields() if node.go_type == RAW_EXTENSION else None
     if node in around:
@@ -96,17 +96,17 @@ def raw_fields_of(node: TypeNode, around: frozenset[TypeNode] = frozenset()) -> 
 
 
 def keep_raw(fields: RawFields, data: bytes, obj: Json) -> None:
-    """Give the raw values in `obj`, which was decoded from `data`, their text."""
+    """Attach the source text to the raw values in `obj`, which was decoded from `data`."""
     try:
         text = data.decode()
         _Reader(text).object(_after_space(text, 0), fields, obj)
     except (ValueError, RecursionError):
-        # Only texts that are barely JSON get here, and nobody compares those.
+        # Reached only by text at the edge of JSON, which is never compared.
         return
 
 
 def sort_raw(fields: RawFields, value: Any) -> Any:
-    """Return the value with raw values as Go makes their text from maps: with sorted keys. Changed in place."""
+    """Sort the keys of raw values, as Go's text of a map, in place; return the value."""
     if fields.is_here:
         return orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
     if isinstance(value, list) and fields.element is not None:
@@ -123,7 +123,7 @@ def _after_space(text: str, at: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Each method takes the place where a value begins and returns the place behind it."""
+    """Every method takes the start index of a value and returns the end index."""
 
     text: str
 

@@ -1,6 +1,6 @@
-"""Leaf values as Go reads and prints them again. Each function takes a value that is not null.
+"""Scalars, decoded and printed as in Go. Every function expects a non-null value.
 
-A wrong value raises Mismatch, which says nothing more: `examine` finds out what Go would have said.
+Wrong values raise Mismatch without a reason; `examine` reconstructs Go's message.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _ALPHABET_AND_NEWLINES = re.compile(rb"[A-Za-z0-9+/\r\n]*+")
 _NEWLINES = b"\r\n"
 
 INTEGERS = {Scalar.INT32: 0x8000_0000, Scalar.INT64: 0x8000_0000_0000_0000}
-"""The smallest positive number that does not fit."""
+"""Scalar → smallest positive integer out of range."""
 
 
 class Mismatch(Exception):
-    """The value does not fit its type, or holds a field that its type does not have."""
+    """The value does not fit its type, or contains an unknown field."""
 
 
 def string(value: Any) -> str:
@@ -54,9 +54,9 @@ def int64(value: Any) -> int:
 
 
 def float64(value: Any) -> int | float:
-    """Go prints a float without a fraction as an integer."""
+    """Decode a float; Go prints whole floats as integers."""
     if type(value) is int:
-        # Only a document read exactly has integers of more than 64 bits.
+        # Only exact documents contain integers of more than 64 bits.
         value = as_float(value)
         if type(value) is int:
             return value
@@ -66,7 +66,8 @@ def float64(value: Any) -> int | float:
 
 
 def base64(value: Any) -> str:
-    """Base64 with Go's padding and no line breaks. A list of numbers below 256 is []byte too."""
+    """Decode base64 with Go's padding and without line breaks. Go also accepts a list of numbers below 256 as
+    []byte."""
     if type(value) is list:
         return _encode(_octets(value))
     if type(value) is not str:
@@ -76,7 +77,7 @@ def base64(value: Any) -> str:
             return value
     except (Base64Error, ValueError):
         pass
-    # The library forgives more than Go does, so what it would write otherwise is looked at closely.
+    # The standard library is more lenient than Go: check every text that does not round-trip.
     if base64_fault(value) is not None:
         raise Mismatch
     return _encode(a2b_base64(value))
@@ -93,12 +94,13 @@ def _octets(values: list[Any]) -> bytes:
 
 
 def is_octet(value: Any) -> bool:
-    """Whether Go reads the value as a uint8: not where it was written as a float."""
+    """Return whether Go decodes the value as a uint8; floats are rejected."""
     return type(value) is int and 0 <= value < 256
 
 
 def base64_fault(text: str) -> int | None:
-    """Where Go's decoder stops, if it does: it wants padding, skips line breaks, and allows nothing after the end."""
+    """Return the index at which Go's decoder fails; None for valid base64. Padding is required, line breaks are
+    skipped, trailing data is an error."""
     data = text.encode("utf-8", "surrogatepass")
     match = _ALPHABET_AND_NEWLINES.match(data)
     at = match.end() if match else 0
@@ -113,7 +115,7 @@ def illegal_base64(fault: int) -> str:
 
 
 def _padding_fault(data: bytes, at: int, filled: int) -> int | None:
-    """`at` is the first "="; two are wanted after two characters, one after three."""
+    """`at`: index of the first "=". Two characters need two "=", three characters need one."""
     if filled < 2:
         return at
     rest = _skip_newlines(data, at + 1)
@@ -151,7 +153,7 @@ def int_or_string(value: Any) -> int | str:
 
 
 def quantity(value: Any) -> str:
-    # A quantity keeps its exponent, and a float no longer knows whether it was written with one.
+    # A quantity keeps its exponent; a Python float has lost its notation.
     if type(value) is float:
         raise Mismatch
     try:
@@ -182,14 +184,15 @@ ZEROS: dict[Scalar, Any] = {
     Scalar.QUANTITY: "0",
     Scalar.INT_OR_STRING: 0,
 }
-"""What Go prints for a value that was never set; null for those that are not here."""
+"""Go's output for unset values; null for all other scalars."""
 
 
 __all__ = ["QuantityError", "canonical_quantity"]
 
 
 def canonical_quantity(value: Any) -> str:
-    """A number is read as it is spelled, a string without the spaces around it; nothing else is a quantity."""
+    """Return the canonical quantity. Numbers keep their notation, strings are stripped, all other values are
+    invalid."""
     if isinstance(value, str):
         return str(parse_quantity(value.strip()))
     return str(parse_quantity(spelling(value) if is_number(value) else "{}"))

@@ -1,8 +1,9 @@
-"""Builds type trees: Go's facts give the fields, the published definitions give list types and patch strategies.
+"""Builder of type trees: Go's facts provide the fields, the published definitions provide list types and patch
+strategies.
 
     node_of("k8s.io.api.core.v1", "PodSpec").fields["containers"].node.element   → the node of Container
 
-Each message is built once, when first reached, and shared by every tree that contains it.
+Each message is built once, on first access, and shared by all trees.
 """
 
 from __future__ import annotations
@@ -51,14 +52,14 @@ _SHARED: dict[tuple[str, str], TypeNode] = {}
 
 
 def node_of(package: str, message: str) -> TypeNode:
-    """The struct's node. KeyError when there is no such message."""
+    """Return the node of a struct. Raises KeyError for an unknown message."""
     full = f"{package}.{message}"
     found = _STRUCTS.get(full)
     return _build_struct(package, message) if found is None else found
 
 
 def object_meta_type() -> TypeNode:
-    """The metadata that every kind has."""
+    """Return the node of ObjectMeta."""
     return node_of("k8s.io.apimachinery.pkg.apis.meta.v1", "ObjectMeta")
 
 
@@ -70,7 +71,7 @@ def _build_struct(package: str, message: str) -> TypeNode:
     map_type = rules.get("", {}).get("map_type", "")
     fields: dict[str, Field] = {}
     node = TypeNode(NodeKind.STRUCT, go_type, name=name, fields=fields, map_type=map_type)
-    # Registered before its fields are built, because they may lead back to it.
+    # Register the node before its fields: types may be recursive.
     _STRUCTS[f"{package}.{message}"] = node
     if is_kind(package, message):
         fields |= {key: Field(key, _STRING, omitempty=True, embedded=("TypeMeta",)) for key in ("kind", "apiVersion")}
@@ -80,7 +81,7 @@ def _build_struct(package: str, message: str) -> TypeNode:
 
 
 def _fields(fact: FieldFacts, rules: dict[str, dict[str, Any]]) -> Iterator[Field]:
-    """One field, or those of the struct that is inlined here."""
+    """Yield the field, or the fields of an inlined struct."""
     if not fact.inline:
         yield _field(fact, rules.get(fact.name, {}))
         return
@@ -120,7 +121,7 @@ def _field_node(fact: FieldFacts, rules: dict[str, Any]) -> TypeNode:
 
 
 def _value_node(full: str, go_type: str) -> TypeNode:
-    """The node of a protobuf type. Only leaves are told `go_type`; structs know their own name."""
+    """Return the node of a protobuf type. `go_type` applies to leaves only; structs have their own name."""
     package, _, message = full.rpartition(".")
     if full in _LEAVES or _union_of(package, message) or is_list(package, message):
         found = _SHARED.get((full, go_type))

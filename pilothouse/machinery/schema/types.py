@@ -1,4 +1,4 @@
-"""The types by kind and by definition, each made when first asked for.
+"""Types by kind and by definition, built on first access.
 
 of(GroupVersionKind("apps", "v1", "Deployment")).decode({...})
 definition("io.k8s.api.core.v1.PodSpec").fields["containers"]
@@ -17,7 +17,7 @@ from pilothouse.machinery.wire_facts import message_named, message_of
 
 
 def of(gvk: GroupVersionKind) -> ObjectType | None:
-    """The type of a built-in kind, None for any other. Status and the options kinds are in every group and version."""
+    """Return the type of a built-in kind, else None. Status and the options kinds exist in every group and version."""
     return _of(gvk.group, gvk.version, gvk.kind)
 
 
@@ -30,7 +30,7 @@ def _of(group: str, version: str, kind: str) -> ObjectType | None:
 
 @cache
 def definition(name: str) -> TypeNode | None:
-    """The struct under an OpenAPI name, None if there is no such struct."""
+    """Return the struct with an OpenAPI name, else None."""
     message = message_named(name)
     try:
         return node_of(message.package, message.message)

@@ -1,1 +1,1 @@
-"""The rules for names, labels, metadata and request options, in upstream's words and order."""
+"""Validation of names, labels, metadata and request options, with upstream's messages and order."""

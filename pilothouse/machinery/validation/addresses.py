@@ -1,4 +1,4 @@
-"""IP addresses and CIDRs, with the leniency that old API fields need and the strictness that new ones have."""
+"""IP addresses and CIDRs: lenient for legacy API fields, strict for newer fields."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pilothouse.machinery.gofmt import quote
 Address: TypeAlias = IPv4Address | IPv6Address
 
 _KEPT = 1024
-"""Each address is read several times while its object is checked."""
+"""Cached parses: validation of an object reads each address several times."""
 _OCTETS = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)\.([0-9]+)", re.ASCII)
 _PREFIX_LENGTH = re.compile(r"0*([0-9]{1,3})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Cidr:
-    """An address with the number of bits that are its network's."""
+    """An address and its prefix length."""
 
     address: Address
     bits: int
@@ -39,7 +39,8 @@ class Cidr:
 
 @bounded_cache(entries=_KEPT, key_bytes=64)
 def parse_ip_sloppy(text: str) -> Address | None:
-    """Reads what Kubernetes always has: leading zeros in IPv4 are ignored, no zones. None when it is no address."""
+    """Parse an address with Kubernetes' legacy rules: leading zeros in IPv4 are ignored, zones are invalid. Returns
+    None for invalid text."""
     if ":" not in text:
         return _parse_ipv4(text)
     head, _, tail = text.rpartition(":")
@@ -66,18 +67,18 @@ def parse_cidr_sloppy(text: str) -> Cidr | None:
 
 
 def format_ip(address: Address) -> str:
-    """Return an address as Go prints it: an IPv4 address that is mapped into IPv6 prints as IPv4."""
+    """Return an address as Go prints it: IPv4-mapped IPv6 addresses print as IPv4."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return str(mapped or address)
 
 
 def is_valid_ip_for_legacy_field(path: Path, value: str, *, strict: bool = True, old: Collection[str] = ()) -> Errors:
-    """Yield what is wrong with an address, in any notation. `old` are values that the object has and may keep."""
+    """Validate an address in any notation. `old`: stored values, which stay valid."""
     return iter(()) if value in old else _ip_errors(path, value, strict=strict)
 
 
 def is_valid_ip(path: Path, value: str) -> Errors:
-    """The canonical notation only."""
+    """Validate an address in canonical notation."""
     errors = list(_ip_errors(path, value, strict=True))
     yield from errors
     address = parse_ip_sloppy(value)
@@ -86,12 +87,12 @@ def is_valid_ip(path: Path, value: str) -> Errors:
 
 
 def is_valid_cidr_for_legacy_field(path: Path, value: str, *, strict: bool = True, old: Collection[str] = ()) -> Errors:
-    """Yield what is wrong with a range, in any notation. `old` are values that the object has already and may keep."""
+    """Validate a CIDR in any notation. `old`: stored values, which stay valid."""
     return iter(()) if value in old else _cidr_errors(path, value, strict=strict)
 
 
 def is_valid_cidr(path: Path, value: str) -> Errors:
-    """The canonical notation only."""
+    """Validate a CIDR in canonical notation."""
     errors = list(_cidr_errors(path, value, strict=True))
     yield from errors
     cidr = parse_cidr_sloppy(value)
@@ -129,7 +130,7 @@ def _cidr_errors(path: Path, value: str, *, strict: bool) -> Errors:
 
 
 def _has_leading_zero(text: str) -> bool:
-    """Whether an IPv4 part has one; in IPv6 groups they are usual."""
+    """Return whether an IPv4 octet has a leading zero; IPv6 groups may have leading zeros."""
     octets = text.rpartition(":")[2].split(".")
     return len(octets) == 4 and any(octet != "0" and octet.startswith("0") for octet in octets)
 

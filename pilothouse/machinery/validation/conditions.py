@@ -1,4 +1,4 @@
-"""metav1.Condition: the entries of status.conditions in the kinds that use the shared type."""
+"""Validation of metav1.Condition, the shared type of status.conditions."""
 
 from __future__ import annotations
 

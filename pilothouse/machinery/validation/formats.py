@@ -1,4 +1,4 @@
-"""The string formats that schemas may ask for. A format that is not here is ignored, as upstream ignores it."""
+"""String formats of schemas. Unknown formats are ignored, as upstream."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _UNITS = ("ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk")
 _UNIT_PREFIXES = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 _NAMED_ADDRESS = re.compile(r"\s*+(?:\"(?:[^\"\\]|\\.)*+\"\s*+|[^<>@\",;:]*+)<([^<>]++)>\s*+")
 _LONGEST_ADDRESS = 320
-"""As many as SMTP takes, and few enough for a parser that calls itself for each parenthesis."""
+"""SMTP's limit; also bounds the recursion of the parser, which recurses per parenthesis."""
 _REQUEST_URI = re.compile(r"(?:[a-zA-Z][a-zA-Z0-9+.-]*:.*|/.*)", re.DOTALL)
 _BAD_IN_URI = re.compile(r"[\x00-\x20\x7f]|%(?![0-9a-fA-F]{2})")
 _CARD = re.compile(
@@ -47,7 +47,7 @@ def is_date(text: str) -> bool:
     if not _DATE.fullmatch(text):
         return False
     try:
-        # Go knows a year 0, which is a leap year as 2000 is.
+        # Go has a year 0, a leap year like 2000.
         date.fromisoformat(text if text[:4] != "0000" else f"2000{text[4:]}")
     except ValueError:
         return False
@@ -63,7 +63,7 @@ def is_date_time(text: str) -> bool:
 
 
 def is_duration(text: str) -> bool:
-    """Whether the text is a duration as Go writes it, or as Scala does: `22 ns`, `3 hours`."""
+    """Return whether the text is a duration in Go's notation or in Scala's: `22 ns`, `3 hours`."""
     try:
         parse_duration(text)
     except DurationError:
@@ -73,7 +73,7 @@ def is_duration(text: str) -> bool:
 
 
 def _is_email(text: str) -> bool:
-    """An address, also with a display name: `Ann <ann@example.com>`."""
+    """Return whether the text is an address, optionally with a display name: `Ann <ann@example.com>`."""
     named = _NAMED_ADDRESS.fullmatch(text)
     address = named[1] if named else text.strip()
     if len(address) > _LONGEST_ADDRESS:
@@ -81,7 +81,7 @@ def _is_email(text: str) -> bool:
     try:
         return bool(Address(addr_spec=address).domain)
     except (ValueError, IndexError, AttributeError, HeaderParseError):
-        # The library has many ways to fail on what is no address.
+        # The library raises many kinds of errors for invalid addresses.
         return False
 
 
@@ -107,7 +107,7 @@ def _is_host_sign(char: str) -> bool:
 
 
 def _is_uri(text: str) -> bool:
-    """Whether Go's url.ParseRequestURI takes the text: an absolute URI or an absolute path."""
+    """Return whether Go's url.ParseRequestURI accepts the text: an absolute URI or an absolute path."""
     return _REQUEST_URI.fullmatch(text) is not None and not _BAD_IN_URI.search(text)
 
 

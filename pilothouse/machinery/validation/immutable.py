@@ -1,4 +1,4 @@
-"""Fields that may not change, compared as upstream's semantic equality does."""
+"""Immutable fields, compared with upstream's semantic equality."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def validate_immutable_field(new: Any, old: Any, path: Path) -> Errors:
 
 
 def semantically_equal(a: Any, b: Any) -> bool:
-    """Equality in which a missing part, null, an empty list and an empty map are the same.
+    """Compare values; a missing value, null, an empty list and an empty map are equal.
 
-    An empty struct differs from a missing one, since it can say something: `emptyDir: {}`. Raw values are compared
-    by their text.
+    An empty struct differs from a missing struct, because it has a meaning: `emptyDir: {}`. Raw values are compared by
+    their text.
     """
     if isinstance(a, RawObject) or isinstance(b, RawObject):
         return bool(a == b)

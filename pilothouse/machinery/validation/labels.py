@@ -1,4 +1,4 @@
-"""Labels, and the LabelSelector objects that select by them."""
+"""Validation of labels and LabelSelectors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VALUES_FORBIDDEN = "may not be specified when `operator` is 'Exists' or 'DoesNot
 
 @dataclass(frozen=True, slots=True)
 class LabelSelectorRules:
-    """The rules that a selector is excused from, so that objects stored under older rules stay writable."""
+    """Exemptions from the rules, so that objects stored under older rules stay writable."""
 
     allow_invalid_values: bool = False
     allow_unknown_operator: bool = False
@@ -46,7 +46,7 @@ def validate_label_selector(selector: Json | None, path: Path, rules: LabelSelec
 
 
 def validate_requirement(expression: Json, path: Path, rules: LabelSelectorRules = STRICT_RULES) -> Errors:
-    """Validate one of a LabelSelector's matchExpressions."""
+    """Validate an entry of a LabelSelector's matchExpressions."""
     values, key = expression.get("values") or [], expression.get("key") or ""
     yield from _validate_operator(expression, path, rules)
     yield from validate_label_name(key, path.child("key"))
@@ -57,13 +57,13 @@ def validate_requirement(expression: Json, path: Path, rules: LabelSelectorRules
 
 
 def has_invalid_value(selector: Json | None) -> bool:
-    """Whether a stored selector already breaks the rule for values, which an update of it may then do as well."""
+    """Return whether a stored selector has invalid label values, which updates may then keep."""
     expressions = (selector or {}).get("matchExpressions") or ()
     return any(is_valid_label_value(value) for each in expressions for value in each.get("values") or ())
 
 
 def validate_field_requirement(expression: Json, path: Path, rules: LabelSelectorRules = STRICT_RULES) -> Errors:
-    """Validate one requirement on a field, as access reviews carry them."""
+    """Validate a field requirement of an access review."""
     if not expression.get("key"):
         yield required(path.child("key"), "must be specified")
     yield from _validate_operator(expression, path, rules)

@@ -1,5 +1,6 @@
-"""Syntax checks of names, labels, keys and other short texts. Every check returns upstream's messages, none for a
-valid text.
+"""Syntax checks of names, labels, keys and other short texts, including upstream's NameIs… rules for object names.
+
+Every check returns upstream's messages; [] for a valid text.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ _port_charset = PatternFormat("[-a-z0-9]+", "")
 
 def is_dns1123_label(value: str) -> list[str]:
     if errors := _dns1123_label(value):
-        # A subdomain that is no label can only have dots too many.
+        # A subdomain that is not a label can only contain dots.
         only_dots = not _dns1123_label.matches(value) and is_dns1123_subdomain.matches(value)
         return [*_dns1123_label.length_errors(value), "must not contain dots"] if only_dots else errors
     return []
@@ -134,13 +135,13 @@ def is_dns1123_subdomain_caseless(value: str) -> list[str]:
 
 
 def is_kind_name(value: str) -> list[str]:
-    """The name of a kind: a DNS label when written in lower case. At most one message, which has all problems."""
+    """Check the name of a kind: a DNS label apart from upper case. Returns at most one message with all problems."""
     problems = is_dns1035_label(value.lower())
     return [f"may have mixed case, but should otherwise match: {','.join(problems)}"] if problems else []
 
 
 def is_qualified_name(value: str) -> list[str]:
-    """A label key: a name with an optional DNS subdomain and a slash before it."""
+    """Check a label key: a name with an optional prefix (DNS subdomain and slash)."""
     if len(value) <= LABEL_MAX_LENGTH and _short_label_key.matches(value):
         return []
     prefix, slash, name = value.rpartition("/")
@@ -190,11 +191,11 @@ def _prefixed(prefix: str, messages: list[str]) -> list[str]:
 
 
 ValidateName: TypeAlias = Callable[[str, bool], list[str]]
-"""Checks a name; with True, the prefix of generated names."""
+"""(name, is prefix of generated names) → messages."""
 
 
 def is_valid_path_segment_name(name: str) -> list[str]:
-    """Check a name that is used as one segment of a URL path."""
+    """Check a name used as a URL path segment."""
     if "/" not in name and "%" not in name and name not in (".", ".."):  # the common case
         return []
     if name in (".", ".."):
@@ -211,7 +212,7 @@ def name_is_dns_subdomain(name: str, prefix: bool = False) -> list[str]:
 
 
 def name_is_long_name(name: str, prefix: bool = False) -> list[str]:
-    """Check a DNS subdomain as upstream's declarative validation does: the length is counted in bytes."""
+    """Check a DNS subdomain like upstream's declarative validation: the length counts bytes."""
     return is_long_name(_without_trailing_dash(name) if prefix else name)
 
 
@@ -228,5 +229,5 @@ def name_is_path_segment(name: str, prefix: bool = False) -> list[str]:
 
 
 def _without_trailing_dash(name: str) -> str:
-    """Replace the last two characters of a prefix that ends with a dash, as upstream does: a suffix will follow."""
+    """Replace a trailing dash of a prefix, as upstream does, because a suffix follows."""
     return name[:-2] + "a" if len(name) > 1 and name.endswith("-") else name

@@ -1,6 +1,6 @@
-"""An object's metadata: what it must be when it is created, and what an update of it may change.
+"""Validation of metadata on create and update.
 
-Errors come in upstream's order. `meta` is the object's metadata, with its name already generated.
+Errors have upstream's order. `meta` is the object's metadata, with the generated name already set.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FIELD_MANAGER_MAX_LENGTH = 128
 SUBRESOURCE_MAX_LENGTH = 256
 
 _MOST_REFERENCES_SHOWN = 10_000
-"""All of them are shown with each that is a controller too many, so that the errors grow with the square of them."""
+"""Each excess controller reference repeats all references in its error, so the output would be quadratic."""
 _OWNER_FIELDS = ("apiVersion", "kind", "name", "uid")
 _OPTIONAL_OWNER_FIELDS = ("controller", "blockOwnerDeletion")
 _IMMUTABLE = (
@@ -37,7 +37,7 @@ _IMMUTABLE = (
     ("deletionTimestamp", None),
     ("deletionGracePeriodSeconds", None),
 )
-"""The fields that never change, in upstream's order, and what a missing one counts as."""
+"""(immutable field, default of a missing field), in upstream's order."""
 
 _Check: TypeAlias = Callable[[Any, Path], Errors]
 
@@ -45,7 +45,7 @@ _Check: TypeAlias = Callable[[Any, Path], Errors]
 def validate_object_meta(
     meta: Json, *, namespaced: bool, name_rule: ValidateName, path: Path = METADATA, prefix_rule: bool = True
 ) -> Errors:
-    """Metadata on creation. Without `prefix_rule` only the generated name is checked, not what it was made from."""
+    """Validate metadata on create. prefix_rule: also validate generateName, not only the generated name."""
     name, prefix = meta.get("name") or "", meta.get("generateName") or ""
     if prefix and prefix_rule:
         for message in name_rule(prefix, True):
@@ -93,7 +93,7 @@ def validate_annotations(annotations: Mapping[str, str] | None, path: Path) -> E
 
 
 def annotations_size(annotations: Mapping[str, str]) -> int:
-    """The bytes of all keys and values together."""
+    """Return the total bytes of all keys and values."""
     return sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
 
 
@@ -131,7 +131,7 @@ def validate_finalizer_name(name: str, path: Path) -> Errors:
 
 
 def validate_no_new_finalizers(new: Iterable[str] | None, old: Iterable[str] | None, path: Path) -> Errors:
-    """An object that is being deleted may only lose finalizers."""
+    """Forbid new finalizers on an object with a deletionTimestamp."""
     if extra := sorted(set(new or ()) - set(old or ())):
         found = f"[]string{{{', '.join(map(quote, extra))}}}"
         why = "no new finalizers can be added if the object is being deleted, found new finalizers"
@@ -165,7 +165,7 @@ def _kind_of(api_version: str, kind: str) -> GroupVersionKind:
 
 
 def _printed(references: Iterable[Json]) -> list[dict[str, Any]]:
-    """Owner references with their fields in upstream's order, as messages show them."""
+    """Return owner references with upstream's field order, for messages."""
     return [
         {name: each.get(name) or "" for name in _OWNER_FIELDS}
         | {name: each[name] for name in _OPTIONAL_OWNER_FIELDS if each.get(name) is not None}

@@ -1,4 +1,4 @@
-"""The options objects of writes: CreateOptions, UpdateOptions, PatchOptions, DeleteOptions."""
+"""Validation of CreateOptions, UpdateOptions, PatchOptions and DeleteOptions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def validate_field_validation(value: str, path: Path) -> Errors:
 
 
 def _validate_ignored_read_errors(options: Json) -> Errors:
-    """Deleting an object that cannot be read goes with no other option."""
+    """Forbid other options together with ignoreStoreReadErrorWithClusterBreakingPotential."""
     name = "ignoreStoreReadErrorWithClusterBreakingPotential"
     if not options.get(name):
         return

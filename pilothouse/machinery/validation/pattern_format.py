@@ -1,8 +1,8 @@
-"""A format is a regular expression with upstream's message: called with a value, it lists what is wrong with it.
+"""PatternFormat: a regular expression with upstream's message; a call returns the problems of a value. Also range
+checks of ports and ids.
 
-is_label = Format("[a-z]+", "a label must consist of letters", "abc", limit=63)
-is_label("x")  → []
-is_label("1")  → ["a label must consist of letters (e.g. 'abc', regex used for validation is '[a-z]+')"]
+is_label = PatternFormat("[a-z]+", "a label must consist of letters", "abc", limit=63) is_label("x")  → [] is_label("1")
+→ ["a label must consist of letters (e.g. 'abc', regex used for validation is '[a-z]+')"]
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ IS_NEGATIVE_ERROR = "must be greater than or equal to 0"
 
 
 _SHORT = 1024
-"""Characters. Longer values are matched by an engine that looks at each character once and remembers none of them."""
+"""Characters. Longer values use RE2, which matches in linear time."""
 
 
 class PatternFormat:
-    """Checks a value's length in bytes and its characters. A valid value costs one regular expression match."""
+    """Checks the length in bytes and the characters of a value. A valid value costs one match."""
 
     __slots__ = ("_limit", "_matches", "_message", "_pattern", "_short", "_unit")
 
@@ -35,7 +35,7 @@ class PatternFormat:
         self._unit = unit
 
     def matches(self, value: str) -> bool:
-        """Whether the characters are right, whatever the length."""
+        """Return whether the characters match, at any length."""
         if len(value) <= _SHORT:
             return self._matches(value) is not None
         # Imported late: nobody sends such values but to see what happens.
@@ -49,7 +49,7 @@ class PatternFormat:
 
     def __call__(self, value: str) -> list[str]:
         checkpoint()
-        # Every pattern admits ASCII only, so that a value that matches has as many bytes as characters.
+        # All patterns are ASCII-only, so a matching value has as many bytes as characters.
         if len(value) <= self._short and self._matches(value):
             return []
         return self.length_errors(value) + ([] if self.matches(value) else [self._message])

@@ -1,4 +1,4 @@
-"""Where a webhook is called: at a URL or at a service of the cluster."""
+"""Validation of webhook addresses: a URL or a Service reference."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def validate_webhook_url(raw: str, path: Path) -> Errors:
 
 
 def validate_webhook_service(service: Json, path: Path) -> Errors:
-    # Upstream hands name and namespace over in the wrong order, so that each is missed under the other's name.
+    # Upstream passes name and namespace in the wrong order, so each is reported under the other's name.
     if not service.get("namespace"):
         yield required(path.child("name"))
     if not service.get("name"):
@@ -88,7 +88,7 @@ _PORT = re.compile(r":[0-9]*", re.ASCII)
 
 
 class InvalidUrl(ValueError):
-    """Its text is what Go's url.Parse says."""
+    """An invalid URL; the message is that of Go's url.Parse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Url:
 
 
 def parse_url(raw: str) -> Url:
-    """Raises InvalidUrl."""
+    """Parse a URL like Go's url.Parse. Raises InvalidUrl."""
     try:
         text, _, fragment = raw.partition("#")
         _check_escapes(fragment)
