@@ -1,7 +1,7 @@
-"""AdjustableTime: a clock that tests can stop, set, step and accelerate, with timers that follow it.
+"""AdjustableTime: a clock for tests, which stop, set, step and accelerate it, with timers.
 
-A step is walked, not jumped: every timer on the way fires at its own time, and its consequences get a chance to
-complete before time continues. So a node whose lease is renewed every ten seconds is alive after a step of one hour.
+A step visits every timer in between: each timer fires at its own time, and its effects may complete before time
+continues. So a node whose lease is renewed every ten seconds is alive after a step of one hour.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 LetWork: TypeAlias = Callable[[], Awaitable[None]]
-"""Return when the work started by timers is done, or after a bounded wait."""
+"""Wait until work started by timers is done, for a bounded time."""
 
 _USUAL_STOPS: Final = 200
 _MOST_STOPS: Final = 1000
@@ -27,7 +27,7 @@ _LONGEST_WALK: Final = 20.0
 _FIRST: Final = datetime(1000, 1, 1, tzinfo=UTC).timestamp()
 _LAST: Final = datetime(9700, 1, 1, tzinfo=UTC).timestamp()
 _LEASE_STRIDE: Final = 20.0
-"""Upper limit of a stride, so that leases are seen to be renewed in time."""
+"""Upper limit of a stride, so that lease renewals are observed in time."""
 
 
 class TimeTimer:
@@ -56,7 +56,7 @@ class AdjustableTime:
         return self._base + (time.monotonic() - self._since) * self.speed
 
     def wall(self) -> float:
-        """Return seconds since the epoch, limited to years to which any Go duration can be added."""
+        """Return seconds since the epoch, limited to a range to which any Go duration can be added."""
         return min(max(self.monotonic() + self._offset, _FIRST), _LAST)
 
     def run_at(self, speed: float) -> None:
@@ -65,7 +65,7 @@ class AdjustableTime:
         self._set_alarm()
 
     async def set(self, wall: float, let_work: LetWork) -> None:
-        """Set the wall time. Moving forward fires all timers due by then; moving back affects no timer."""
+        """Set the wall time. Moving forward fires all due timers; moving back affects no timer."""
         if (ahead := wall - self.wall()) < 0:
             self._offset += ahead
             return
@@ -75,8 +75,7 @@ class AdjustableTime:
         await let_work()
 
     async def step(self, seconds: float, let_work: LetWork) -> None:
-        """Advance by `seconds`; return when all timers on the way were fired and their work had a chance to
-        complete."""
+        """Advance by `seconds`. Returns after all timers in between fired and their work had a chance to complete."""
         end, longest = self.monotonic() + seconds, time.monotonic() + _LONGEST_WALK
         stride = max(_LEAST_STRIDE, min(seconds / _USUAL_STOPS, _LEASE_STRIDE), seconds / _MOST_STOPS)
         while (due := self._next_due()) is not None and due <= end:
@@ -106,7 +105,7 @@ class AdjustableTime:
             timer.cancel()
 
     def _move_to(self, moment: float) -> None:
-        """Set the current moment; never back, because time may have passed the moment by itself."""
+        """Set the current moment, never backwards: real time may already be past the moment."""
         self._base, self._since = max(moment, self.monotonic()), time.monotonic()
 
     def _next_due(self) -> float | None:

@@ -1,9 +1,9 @@
-"""`dataclass` as the standard library's, for classes whose definition must cost nothing at start.
+"""Drop-in `dataclass` whose class definition costs almost nothing at start.
 
-The standard decorator compiles up to six methods a class, each on its own, called or not: 0.7 ms a class. This one has
-the standard library collect the fields, compiles `__init__`, comparisons and `__hash__` when each is first looked up,
-and shares the rest between all classes. `fields`, `replace`, `asdict`, matching, copying and pickling work as usual;
-`InitVar` does not.
+The standard decorator compiles up to six methods per class eagerly: 0.7 ms per class. This decorator lets the standard
+library collect the fields, compiles `__init__`, comparisons and `__hash__` on first lookup, and shares the other
+methods between all classes. `fields`, `replace`, `asdict`, matching, copying and pickling work as usual; `InitVar` is
+not supported.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ else:
     from pilothouse.machinery.dataclass_methods import add_methods
 
     def dataclass(cls=None, /, *, slots=False, kw_only=False, weakref_slot=False, **methods):
-        """`methods` are those of the standard options that say which methods the class gets."""
+        """`methods`: the standard options that select the generated methods."""
         layout = {"slots": slots, "kw_only": kw_only, "weakref_slot": weakref_slot}
 
         def define(cls):
-            cls.__doc__ = cls.__doc__ or cls.__name__  # or else a signature is made for it, which takes __init__
+            cls.__doc__ = cls.__doc__ or cls.__name__  # avoids a generated signature, which would compile __init__
             fielded = dataclasses.dataclass(init=False, repr=False, eq=False, **layout)(cls)  # noqa: TID251
             add_methods(fielded, **methods)
             return fielded

@@ -1,4 +1,4 @@
-"""The methods of our dataclasses: compiled when first looked up, or shared by all."""
+"""Methods of dataclasses: compiled on first lookup, or shared by all classes."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any
 _Class = type[Any]
 _EQUALITY = {"__eq__": "=="}
 _ORDER = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
-_FACTORY = object()  # the argument of a field with a default factory that was not given
+_FACTORY = object()  # default argument of a field with a default factory
 
 
 def add_methods(
     cls: _Class, *, frozen: bool = False, eq: bool = True, order: bool = False, unsafe_hash: bool = False
 ) -> None:
-    """A method that the class itself defines stays."""
+    """Add the generated methods; methods defined by the class itself stay."""
     _add(cls, "__init__", _Compiled(cls, _frozen_init if frozen else _plain_init))
     _add(cls, "__repr__", _repr)
     for name, symbol in ((_EQUALITY if eq else {}) | (_ORDER if order else {})).items():
         _add(cls, name, _Compiled(cls, partial(_comparison, name, symbol)))
-    if eq and cls.__dict__.get("__hash__") is None:  # Python puts None there for a class that defines __eq__
+    if eq and cls.__dict__.get("__hash__") is None:  # Python sets None for a class that defines __eq__
         cls.__hash__ = _Compiled(cls, _hash) if frozen or unsafe_hash else None  # type: ignore[assignment]
     if frozen:
         _freeze(cls)
@@ -35,7 +35,7 @@ def _add(cls: _Class, name: str, method: object) -> None:
 
 
 class _Compiled:
-    """Stands for a method until it is looked up; then the method takes its place."""
+    """Descriptor that compiles its method on first lookup, and is replaced by the method."""
 
     __slots__ = ("_cls", "_make")
 
@@ -55,7 +55,7 @@ def _plain_init(cls: _Class) -> FunctionType:
 
 
 def _frozen_init(cls: _Class) -> FunctionType:
-    """Sets the fields past the `__setattr__` that refuses it; a slot by its own descriptor, which is quicker."""
+    """Compile an `__init__` that bypasses the frozen `__setattr__`; slots use their descriptor, which is faster."""
     slots = {f"_dc_set_{each.name}": getattr(cls, each.name, None) for each in fields(cls)}
     setters = {name: slot.__set__ for name, slot in slots.items() if isinstance(slot, MemberDescriptorType)}
 
@@ -66,7 +66,7 @@ def _frozen_init(cls: _Class) -> FunctionType:
 
 
 def _init(cls: _Class, assign: Callable[[str, str], str], names: dict[str, Any]) -> FunctionType:
-    """Names that are no field's start with `_dc_`: those of the fields are the parameters."""
+    """Compile `__init__`. Its parameters are the fields; all other names start with `_dc_`."""
     every = fields(cls)
     body = [
         assign(each.name, _value(each))

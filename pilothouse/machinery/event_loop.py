@@ -1,10 +1,10 @@
-"""Turns of the event loop for other tasks, during work that has nothing to wait for.
+"""Cooperative scheduling of CPU-bound work on the event loop.
 
     await yield_to_loop()                           one turn
     async for pod in yield_periodically(pods): …    one turn after every 200 items
     pacer = Pacer(); await pacer.yield_if_due()     one turn after every 10 ms of work
 
-Work that takes long for a single item belongs into a thread: `apiserver/offload.py`.
+Work with a single long item belongs into a thread: `apiserver/offload.py`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _SECONDS_PER_TURN = 0.01
 
 
 def yield_to_loop() -> Coroutine[Any, Any, None]:
-    """Let every task that is ready run once."""
+    """Run every ready task once."""
     return asyncio.sleep(0)
 
 
 async def yield_periodically(items: Iterable[T], *, every: int = _ITEMS_PER_TURN) -> AsyncGenerator[T, None]:
-    """Yield the items, and let other tasks run after every `every` items."""
+    """Yield the items; run other tasks after every `every` items."""
     for number, item in enumerate(items, start=1):
         yield item
         if number % every == 0:
@@ -34,13 +34,13 @@ async def yield_periodically(items: Iterable[T], *, every: int = _ITEMS_PER_TURN
 
 
 class Pacer:
-    """Limits the time for which one piece of work holds the event loop, where items differ much in cost."""
+    """Limits how long work with items of unequal cost holds the event loop."""
 
     def __init__(self) -> None:
         self._turn_began = perf_counter()
 
     async def yield_if_due(self) -> None:
-        """Let other tasks run if the work has held the loop for 10 ms."""
+        """Run other tasks if this task has held the event loop for 10 ms."""
         if perf_counter() - self._turn_began > _SECONDS_PER_TURN:
             await asyncio.sleep(0)
             self._turn_began = perf_counter()

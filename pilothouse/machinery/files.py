@@ -1,4 +1,7 @@
-"""Atomic file writes (temporary file, sync, rename) and durable directories."""
+"""Atomic file writes (temporary file, sync, rename), durable directories, and lock files.
+
+A lock file is held by at most one process and released when the process ends for any reason.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ class LockHeld(Exception):
     def __init__(self, holder: str) -> None:
         super().__init__(f"held by pid {holder}")
         self.holder = holder
-        """Its process id, or "unknown"."""
+        """Process id of the holder, or "unknown"."""
 
 
 class HeldFile:

@@ -1,4 +1,7 @@
-"""Formatting of Go's fmt package, as used in upstream's messages."""
+"""Go's text formats in upstream's messages: fmt's %q and %v, JSON type names, and strconv's integers.
+
+Python's int() rejects texts with thousands of digits; `parse_int64` does not.
+"""
 
 from __future__ import annotations
 

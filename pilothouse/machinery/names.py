@@ -1,4 +1,7 @@
-"""Names of kinds and resources: GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource."""
+"""Names of kinds and resources: GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource.
+
+SchemeNamePort is a name in proxy paths: `name`, `name:port` or `scheme:name:port`.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +139,7 @@ class SchemeNamePort:
 
 
 def split_scheme_name_port(text: str) -> SchemeNamePort | None:
-    """Parse the name; None if it has none of the three forms."""
+    """Parse the name; None for any other form."""
     parts = text.split(":")
     if len(parts) > 3:
         return None

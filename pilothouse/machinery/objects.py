@@ -1,6 +1,7 @@
-"""Kubernetes objects as JSON, with accessors used by every layer.
+"""Kubernetes objects as JSON: accessors used by every layer, equality, and compact copies of encoded objects.
 
-Accessors accept missing and null fields and return Go's zero value.
+Accessors accept missing and null fields and return Go's zero value. Python's `==` is too lenient for JSON: True == 1 ==
+1.0.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Timestamps of the API: metav1.Time with seconds, metav1.MicroTime with six decimal places, both in UTC.
+"""API timestamps: metav1.Time with seconds, metav1.MicroTime with six decimal places, both in UTC.
 
-Code that needs the time takes a Clock, so that tests can control it.
+Code that depends on the time takes a Clock, so that tests can control the time.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ def parse_time(text: str) -> datetime | None:
 
 
 def optional_time(text: str | None) -> datetime | None:
-    """Parse a metav1.MicroTime; None for Go's zero time. Raises TimeError with Go's message."""
+    """Parse an optional metav1.Time; None for a missing, empty or zero time. Raises TimeError."""
     return parse_time(text) if text else None
 
 
 def parse_micro_time(text: str) -> datetime | None:
-    """Return the moment plus `seconds`, limited to the years 1 to 9999."""
+    """Parse a metav1.MicroTime; None for Go's zero time. Raises TimeError with Go's message."""
     return _moment(canonical_micro_time(text), text)
 
 
 def is_date(text: str) -> bool:
-    """Whether the text is a date as ISO 8601 writes it: 2024-02-01."""
+    """Return whether the text is an ISO 8601 date: 2024-02-01."""
     try:
         return date.fromisoformat(text).isoformat() == text
     except ValueError:
@@ -62,7 +62,7 @@ def is_date(text: str) -> bool:
 
 
 def shifted(moment: datetime, seconds: float) -> datetime:
-    """Return the moment so many seconds later; outside of the years 1 to 9999, the nearest moment inside."""
+    """Return the moment plus `seconds`, clamped to the years 1 to 9999."""
     try:
         return moment + timedelta(seconds=seconds)
     except OverflowError:

@@ -1,4 +1,8 @@
-"""API versions in order of preference: v10, v2, v1, v11beta2, v3beta1, v12alpha1, foo1, foo10."""
+"""Versions: Kubernetes API versions in order of preference, and semantic versions (semver.org 2.0.0).
+
+API versions sort like v10, v2, v1, v11beta2, v3beta1, v12alpha1, foo1, foo10. Build metadata of semantic versions is
+ignored.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
-"""The establishing controller: sets Established on definitions with accepted names.
+"""Controllers that set one condition of a definition each.
 
-A definition whose conversion webhook has an invalid CA bundle is not established.
+- EstablishingController sets Established on definitions with accepted names, unless the conversion webhook has an
+  invalid CA bundle.
+- APIApprovalController sets KubernetesAPIApprovalPolicyConformant on definitions in protected groups.
+- NonStructuralSchemaController sets NonStructuralSchema with the violations of a stored schema.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The informer of CustomResourceDefinitions."""
+"""Access of the controllers to CustomResourceDefinitions: the informer, and status writes with kube-apiserver's field
+manager."""
 
 from __future__ import annotations
 

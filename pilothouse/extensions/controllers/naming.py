@@ -1,4 +1,7 @@
-"""The naming controller: accepts the names of a definition unless another definition of the group has them."""
+"""The naming controller: accepts the names of a definition unless another definition of the group has them.
+
+TakenNames indexes the accepted names by group, so a decision does not compare with every definition of the group.
+"""
 
 from __future__ import annotations
 
@@ -158,7 +161,7 @@ class _Holding:
 @dataclass(slots=True)
 class _Group:
     resources: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """Name → definitions that have the name."""
+    """Name → definitions with the name."""
     kinds: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
 

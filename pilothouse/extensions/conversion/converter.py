@@ -1,4 +1,4 @@
-"""The conversion webhook of one definition as a function on objects.
+"""WebhookConverter: the conversion webhook of one definition, its metrics, and the cache of converted values.
 
 Objects are converted in batches. A conversion succeeds for all objects or fails, and only permitted changes are
 accepted.
@@ -200,8 +200,8 @@ class ConvertedValue:
 
 
 class ConvertedValues:
-    """An LRU cache, shared by all converting stores and bounded in bytes. A (key, revision) never changes, and neither
-    does its conversion."""
+    """LRU cache, shared by all converting stores and bounded in bytes. Conversions of a (key, revision) are
+    immutable."""
 
     def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
         self._values: BoundedCache[_Place, ConvertedValue] = BoundedCache(entries=_MAX_VALUES, total_bytes=max_bytes)

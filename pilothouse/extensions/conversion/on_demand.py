@@ -37,7 +37,7 @@ class ConversionNeeded(Exception):
 
 
 def converted(obj: Json, desired: str) -> Json:
-    """Return the cached conversion. Raises ConversionNeeded if this request has not fetched it yet."""
+    """Return the cached conversion. Raises ConversionNeeded for a conversion that this request has not fetched yet."""
     if obj["apiVersion"] == desired:
         return obj
     found = _known.get({}).get((desired, orjson.dumps(obj)))
@@ -48,7 +48,7 @@ def converted(obj: Json, desired: str) -> Json:
 
 
 def waiting(convert: Callable[[Json], Json], converter: WebhookConverter) -> Callable[[Json], Awaitable[Json]]:
-    """Turn an abortable conversion into one that awaits the webhook."""
+    """Turn an abortable conversion into a coroutine function that awaits the webhook."""
 
     async def conversion(obj: Json) -> Json:
         async def once() -> Json:

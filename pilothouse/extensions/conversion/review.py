@@ -1,4 +1,7 @@
-"""ConversionReview: request and response."""
+"""ConversionReview: request, response, and the permitted changes of a webhook.
+
+A webhook may change all fields except identity and metadata; of the metadata, it may change labels and annotations.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ class MalformedReview(ValueError):
 
 
 def review_version(wanted: Sequence[str]) -> str:
-    """Return the first review version that both sides support. Raises MalformedReview."""
+    """Return the first review version supported by both sides. Raises MalformedReview."""
     for version in wanted:
         if version in _VERSIONS:
             return version

@@ -60,7 +60,7 @@ class ConvertingStore(DelegatingStore):
         return _ConvertingWatch(self._store.watch(prefix, after=after), self)
 
     async def close(self) -> None:
-        """The store under it belongs to others."""
+        """No-op: the underlying store has other users."""
 
     async def shown(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """Return the entries in this version."""

@@ -1,4 +1,5 @@
-"""Condition types of CustomResourceDefinitions."""
+"""Condition types of CustomResourceDefinitions, and the fields that decide on them: approval annotation and CA
+bundle."""
 
 from __future__ import annotations
 

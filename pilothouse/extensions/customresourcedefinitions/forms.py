@@ -1,6 +1,15 @@
-"""Upstream's internal form of a spec: fields equal in all versions move to the top level.
+"""Other forms of a definition: upstream's internal form, and v1beta1.
 
-versions: [{name: v1, schema: S}, {name: v2, schema: S}]   →   validation: S, versions: [{name: v1}, {name: v2}]
+Internal form: fields equal in all versions move to the top level.
+
+    versions: [{name: v1, schema: S}, {name: v2, schema: S}]   →   validation: S, versions: [{name: v1}, {name: v2}]
+
+v1beta1 is upstream's storage version, so an etcd written by kube-apiserver contains it.
+
+    version: v1                     →   versions: [{name: v1, served: true, storage: true, schema: S}]
+    validation: S                       preserveUnknownFields: true
+    conversion: {webhookClientConfig: C, conversionReviewVersions: V}
+                                    →   conversion: {webhook: {clientConfig: C, conversionReviewVersions: V}}
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The scale subresource of custom resources."""
+"""The scale subresource of custom resources: paths declared in the definition, and the storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Endpoints of a definition's versions, and their selectable fields."""
+"""Endpoints of a definition's versions: stores, registries, decoders, and selectable fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Schema definitions of the custom resources of one group version, on top of the packaged definitions."""
+"""OpenAPI definitions of the custom resources of one group version, on top of the packaged definitions.
+
+kubectl validates with v2 and rejects many constructs. So v2 omits defaults, alternatives, types of nullable values, and
+the content of objects that preserve unknown fields.
+"""
 
 from __future__ import annotations
 

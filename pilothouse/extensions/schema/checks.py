@@ -1,4 +1,4 @@
-"""Checks of values against a schema, compiled once per schema node."""
+"""Checks of values against a schema, compiled once per schema node: objects, lists, alternatives and unique lists."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pilothouse.machinery.objects import Json, deep_equal
 
 
 def run_check(check: Check, value: Any, *, path: Path, link: Link | None = None) -> Errors:
-    """Yield the errors without duplicates. The old value is examined only if there are errors."""
+    """Yield the errors without duplicates. The old value is examined only after errors."""
     found: list[SchemaProblem] = []
     check(value, "", None, found)
     if found and link is not None:

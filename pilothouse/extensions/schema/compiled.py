@@ -1,7 +1,8 @@
-"""A compiled schema of one version: prunes, defaults and validates objects.
+"""CompiledSchema of one version: prunes, defaults and validates objects.
 
 Checks run in upstream's order: OpenAPI schema, embedded resources, unique lists, rules. Rules are skipped if the object
-has wrong types.
+has wrong types. Server-side apply types: lists and maps merge by key; objects below a schema that preserves unknown
+fields may have untyped fields.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from pilothouse.machinery.schema.tree import object_meta_type
 
 _ROOT = Path()
 _COMPILED_INLINE = 40
-"""Rules whose compilation may hold the event loop: each takes 0.4 ms."""
+"""Number of rules that may be compiled on the event loop; each takes 0.4 ms."""
 _tolerated: ContextVar[list[str]] = ContextVar("tolerated_errors")
 _BLOCKING = {
     ErrorType.NOT_SUPPORTED,

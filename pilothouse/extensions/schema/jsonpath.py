@@ -1,7 +1,7 @@
 """JSONPath of printer columns: fields, indexes, slices, unions, wildcards, filters and recursive descent.
 
 A path is compiled into steps, each from the current values to the next values. Missing fields are skipped; values of
-the wrong shape find nothing.
+the wrong shape find nothing. Filters: `@.type=="Ready"`, `@.port > 80`, `@.name`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A structural schema: the part of a schema that says of which fields and items a value is made.
+"""Structural schemas: the fields and items of a value.
 
-What constrains values without naming fields (allOf, anyOf, oneOf, not, ranges, patterns) stays in `source`.
+Constraints without field names (allOf, anyOf, oneOf, not, ranges, patterns) stay in `source`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Structural:
     properties: Mapping[str, Structural] = field(default_factory=dict)
     items: Structural | None = None
     additional: Structural | None = None
-    """The schema of additional properties; none where they are only allowed."""
+    """Schema of additional properties; None if they are allowed without a schema."""
     allows_additional: bool = False
-    """Whether the schema speaks of additional properties at all."""
+    """Whether the schema has additionalProperties."""
     has_unique_lists: bool = False
-    """Whether there are sets or maps among the lists, here or below."""
+    """Whether this schema or a nested schema has set lists or map lists."""
     has_embedded_resources: bool = False
 
     @property
@@ -72,7 +72,7 @@ class Structural:
         return self.source.get(VALIDATIONS) or []
 
     def of_field(self, name: str) -> Structural | None:
-        """The schema of a field, be it a property or an additional one."""
+        """Return the schema of a declared or additional property."""
         return self.properties.get(name, self.additional)
 
     def children(self) -> Iterator[Structural]:

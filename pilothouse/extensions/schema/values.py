@@ -1,4 +1,4 @@
-"""The checks of values that have no parts: their type, enum, length, pattern, format and range."""
+"""Checks of scalar values: type, enum, length, pattern, format and range."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from pilothouse.machinery.objects import Json, deep_equal
 from pilothouse.machinery.validation.formats import Format, format_check
 
 Check: TypeAlias = Callable[[Any, str, Link | None, list[SchemaProblem]], int]
-"""(value, where it is, what it was, found problems) → the number of checks that passed.
+"""(value, path, correlated old value, problems) → number of passed checks.
 
-Problems are appended. Where one of several schemas must fit and none does, upstream shows the problems of the
-one with which the most checks passed, so that each check answers its part of the number."""
+Problems are appended. If no alternative of anyOf or oneOf fits, upstream reports the alternative with the most passed
+checks, so every check counts.
+"""
 Compile: TypeAlias = Callable[[Json], Check]
 
 _JSON_TYPES = {bool: "boolean", str: "string", int: "integer", float: "number", list: "array", dict: "object"}
@@ -28,7 +29,7 @@ def nothing_to_check(value: Any, name: str, link: Link | None, found: list[Schem
     return 0
 
 
-# Most places constrain values of few types. The others share these, since a schema has thousands of places.
+# Most schema nodes constrain few types. All other types share these functions, since a schema has thousands of nodes.
 
 
 def one_passes(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
@@ -46,7 +47,7 @@ def types_of(schema: Json) -> tuple[str, ...]:
 
 
 def supported_format(schema: Json) -> str:
-    """The format, unless the schema's type has none of this name."""
+    """Return the format; "" if the schema's type does not support it."""
     types, name = types_of(schema), schema.get("format") or ""
     if not types or types == ("string",):
         return name if format_check(name) else ""
@@ -95,7 +96,7 @@ def enum_check(schema: Json) -> Check:
 
 
 def _is_enum_value(value: Any, allowed: Any) -> bool:
-    """Numbers are converted to the type of the listed one before they are compared, and null is never listed."""
+    """Compare with an enum value. Numbers are converted to the type of the enum value; null never matches."""
     if isinstance(value, int | float) and isinstance(allowed, int | float):
         if isinstance(value, bool) or isinstance(allowed, bool):
             return value is allowed

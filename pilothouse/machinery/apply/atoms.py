@@ -4,8 +4,8 @@
     list with keys, set                one owner per item
     struct, granular map               one owner per field
 
-An atom whose form depends on the value (`DEDUCED`) has all three forms. Atoms may be recursive. Atoms are built once
-per type and are independent of the source of the type.
+An atom whose form depends on the value (`DEDUCED`) has all three forms. Atoms may be recursive, and are built once per
+type.
 """
 
 from __future__ import annotations

@@ -1,6 +1,12 @@
 """Field managers and their fields: decoded metadata.managedFields, and conflicts between managers.
 
-A manager is identified by name, operation, subresource and, unless it applies, API version.
+A manager is identified by name, operation, subresource and, unless it applies, API version. A Scale owns one field of
+its object, the replicas:
+
+    object   k1 owns spec.replicas and spec.paused   → Scale   k1 owns spec.replicas
+    Scale    k2 took spec.replicas                   → object  k1 owns spec.paused, k2 owns spec.replicas
+
+`mappings`: API version → path of the replicas; managers of other versions are dropped.
 """
 
 from __future__ import annotations

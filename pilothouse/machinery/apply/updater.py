@@ -189,7 +189,7 @@ def prune(
     owned: dict[str, FieldSet] = {}
     for versioned in managers:
         owned[versioned.api_version] = fieldset.union(owned.get(versioned.api_version, {}), versioned.fields)
-    # The version of the removal first, since other versions may need what it removed too much of.
+    # Start with the version of the removal: other versions may need fields that the removal dropped.
     for version in sorted(owned, key=lambda version: version != pair.merged.api_version):
         pair = _add_back_owned_in(converter, pair, version, owned[version])
     pruned = pair.pruned
@@ -208,7 +208,7 @@ def _add_back_owned_in(converter: Converter, pair: _Pair, version: str, owned: F
 
 
 def _add_back_unowned(converter: Converter, merged: Typed, pruned: Typed, last: VersionedSet) -> Typed:
-    """Removes from the whole object only what the applier owned."""
+    """Remove from the merged object only fields that the applier owned."""
     there = converter.convert(pruned, last.api_version)
     if there is None:
         return merged

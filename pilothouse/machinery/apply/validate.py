@@ -1,4 +1,4 @@
-"""Whether a configuration fits its type, in upstream's words."""
+"""Validation of configurations against their type, with upstream's messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TypedValueProblem:
 
 
 def check(atom: Atom, value: Any, *, allow_duplicates: bool = False) -> None:
-    """Raises TypedError with all that is wrong."""
+    """Raise TypedError with all problems of the value."""
     found = list(map(str, problems(atom, value, allow_duplicates=allow_duplicates)))
     if len(found) == 1:
         raise TypedError(found[0])
@@ -111,7 +111,7 @@ def _go_syntax(value: Any) -> str:
 
 
 def _as_decoded(value: Any) -> Any:
-    """Go reads every number of a configuration as a float."""
+    """Convert numbers to floats, as Go decodes the numbers of a configuration."""
     if isinstance(value, dict):
         return {key: _as_decoded(member) for key, member in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Errors of patches; each class maps to one response."""
+"""Interface of patches: errors, each with its own response, and the schema for strategic merge patches."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""JSON merge patch (RFC 7396), as kube-apiserver applies it.
+"""JSON merge patch (RFC 7396) with kube-apiserver's semantics, and operations on JSON values in patches.
 
     {"a": {"b": 1, "c": 2}}  patched with  {"a": {"b": null}, "e": {"f": null}}  →  {"a": {"c": 2}, "e": {}}
 
-Nulls vanish at every depth of what a patch adds, also inside lists; only a list that takes the place of an object
-keeps them.
+Nulls in added values are dropped at every depth, including inside lists, except in a list that replaces an object.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pilothouse.machinery.patch.interface import MalformedPatch, PatchFailed
 
 
 def check(patch: Any, *, strict: bool = True) -> None:
-    """Raises MalformedPatch when the parsed body can not be a merge patch of an object."""
+    """Raise MalformedPatch unless the parsed body is a merge patch of an object."""
     if strict and patch is not None and not isinstance(patch, dict):
         raise MalformedPatch(f"error decoding patch: {not_an_object(patch)}")
     if not isinstance(patch, (dict, list)):
@@ -26,10 +25,9 @@ def check(patch: Any, *, strict: bool = True) -> None:
 
 
 def apply(document: Json, patch: Any) -> Any:
-    """The patched document; `document` itself is used up. A patch that is a list takes the document's place.
+    """Return the patched document; consumes `document`. A list replaces the whole document.
 
-    The keys of each object that the patch went into are sorted, and so are those of what it added, as upstream's are.
-    Fails for no patch that passed the check.
+    Keys of modified objects and of added values are sorted, as upstream. Never fails for a patch that passed `check`.
     """
     fresh = copied(patch)
     if isinstance(fresh, dict):

@@ -1,4 +1,4 @@
-"""Validation of a CustomResourceDefinition, in upstream's order and words."""
+"""Validation of a CustomResourceDefinition, in upstream's order and words, and warnings about unrecognized formats."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ def validate_definition(definition: Json) -> Errors:
 
 def validate_definition_update(definition: Json, old: Json) -> Errors:
     yield from validate_object_meta_update(metadata(definition), metadata(old), path=root("metadata"))
+    # Validate strictly first; examine the stored definition for ratcheting only after errors.
     if any(validate_spec(definition["spec"], _SPEC, strictest_on_update(old))):
         yield from validate_spec(definition["spec"], _SPEC, options_on_update(definition, old))
     yield from _validate_immutable(definition["spec"], old["spec"], established=is_true(old, ESTABLISHED))

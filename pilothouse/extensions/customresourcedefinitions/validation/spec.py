@@ -87,7 +87,7 @@ _REQUIRED = ("plural", "singular", "kind", "listKind")
 
 
 def validate_required_names(names: Json, path: Path) -> Errors:
-    """Require all names; the spec needs them, and the status lacks names that are not accepted yet."""
+    """Require all names in the spec; the status lacks names that are not accepted yet."""
     for field in _REQUIRED:
         if not names.get(field):
             yield required(path.child(field))

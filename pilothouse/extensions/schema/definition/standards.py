@@ -1,4 +1,4 @@
-"""Forbidden parts of OpenAPI, and permitted combinations of Kubernetes' extensions."""
+"""Forbidden parts of OpenAPI, permitted combinations of Kubernetes' extensions, and keys of set lists and map lists."""
 
 from __future__ import annotations
 

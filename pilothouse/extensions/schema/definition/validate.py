@@ -1,6 +1,7 @@
-"""Validation of a version's schema, in upstream's order.
+"""Validation of a version's schema and its defaults, in upstream's order.
 
-The rules of a structural schema with valid defaults are compiled, and their cost is estimated.
+The rules of a structural schema with valid defaults are compiled, and their cost is estimated. A default must be a
+valid value of its schema without unknown fields.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Rules: the CEL expressions of x-kubernetes-validations, compiled against the schemas that they stand in."""
+"""Rules: CEL expressions of x-kubernetes-validations, compiled against their schemas."""

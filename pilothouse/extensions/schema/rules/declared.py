@@ -1,4 +1,4 @@
-"""The types of a schema as rules see them, with the sizes that values may have, from which costs are estimated."""
+"""CEL types of schemas, with the maximum sizes of values for cost estimation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _SCALARS = {"boolean": ("bool", 4), "number": ("double", 1), "integer": ("int", 
 
 
 def declared_type(schema: Structural, *, root: bool) -> Declared | None:
-    """None for values that rules cannot see. `root`: of a resource, whose type and name they always see."""
+    """Return the CEL type; None for values hidden from rules. root: the schema of a resource, whose type and name are
+    always visible."""
     if schema.int_or_string:
         return Declared("dyn", 1, _string_length(schema.source))
     if schema.type == "array":
@@ -86,7 +87,7 @@ def _object(schema: Structural) -> Declared:
 
 
 def _string_length(source: Json) -> int:
-    """Return the most bytes that a string may have, of which a character may have four."""
+    """Return the maximum length in bytes; a character has up to four bytes."""
     if source.get("maxLength") is not None:
         return max(int(source["maxLength"]), 0) * 4
     if source.get("enum") and not source.get("x-kubernetes-int-or-string"):

@@ -1,7 +1,7 @@
-"""Rules at work: every part of an object is checked by the rules of its schema, parents first.
+"""Evaluation of rules: every part of an object is checked by the rules of its schema, parents first.
 
-A rule that compares with the old value runs only where there is one. What a rule finds wrong with a part that did not
-change is let pass, unless the rule is about the change.
+A transition rule runs only if an old value exists. Violations in unchanged parts are tolerated, except those of
+transition rules.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
 Judge: TypeAlias = Callable[[Structural, Declared], Sequence[RuleFaults]]
-"""(schema, its type) → what is wrong with each of its rules"""
+"""(schema, CEL type) → faults of each rule."""
 
 _REASONS = {
     "FieldValueForbidden": ErrorType.FORBIDDEN,
@@ -44,7 +44,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class _Trail:
-    """The old value of a value, or of its nearest ancestor that has one."""
+    """Old value of a value, or of its nearest ancestor with an old value."""
 
     link: Link | None = None
     ancestor: Link | None = None
@@ -66,22 +66,22 @@ class _Trail:
 
 @dataclass(frozen=True, slots=True)
 class RuleRun:
-    """The evaluation of all rules on one object: its budget, and the errors that are tolerated."""
+    """Evaluation of all rules on one object: cost budget and tolerated errors."""
 
     budget: Budget = field(default_factory=Budget)
     tolerated: list[FieldError] = field(default_factory=list)
-    """The findings about parts that did not change."""
+    """Violations in unchanged parts."""
 
 
 @dataclass(slots=True)
 class RuleNode:
-    """The rules of one schema and of those below it."""
+    """Rules of a schema and its nested schemas."""
 
     schema: Structural
     convert: Conversion
     programs: list[RuleProgram] = field(default_factory=list)
     fault: str = ""
-    """Why none of the programs can be run."""
+    """Reason why no program can run; empty if the programs can run."""
     properties: dict[str, RuleNode] = field(default_factory=dict)
     additional: RuleNode | None = None
     items: RuleNode | None = None
@@ -115,7 +115,7 @@ class RuleNode:
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """The rules of one schema at one place in an object."""
+    """Rules of one schema at one place in an object."""
 
     node: RuleNode
     path: Path
@@ -199,7 +199,8 @@ def validate_rules(
 
 
 def rule_node(schema: Structural, *, root: bool, judge: Judge | None = None) -> RuleNode | None:
-    """None where neither the schema nor anything below it has rules. Without `judge`, they are known to be right."""
+    """Return the rules of a schema tree; None for a tree without rules. judge: finds faults in the rules; None = the
+    rules are valid."""
     if not has_rules(schema):
         return None
     return _node(schema, declared_type(schema, root=root), root, judge)
@@ -220,7 +221,7 @@ def _node(schema: Structural, declared: Declared | None, root: bool, judge: Judg
 
 
 def _element_node(schema: Structural | None, declared: Declared | None, judge: Judge | None) -> RuleNode | None:
-    """`declared` is None where what holds the elements is of a type that has none, as an object with items."""
+    """`declared`: None if the container's type has no elements, such as an object with items."""
     if schema is None or not has_rules(schema):
         return None
     return _node(schema, declared, schema.embedded_resource, judge)
@@ -237,7 +238,7 @@ def _programs(schema: Structural, declared: Declared | None, judge: Judge | None
 
 
 def _properties(schema: Structural, declared: Declared | None, judge: Judge | None) -> Iterator[tuple[str, RuleNode]]:
-    """Fields of which rules cannot see the type have none that run."""
+    """Yield the rules of properties. Rules of fields without a CEL type never run."""
     for name, child in schema.properties.items():
         said = escaped(name)
         if said is not None and (declared is None or said not in declared.fields):

@@ -1,4 +1,7 @@
-"""A rule that can be run, and what its failures are called."""
+"""RuleProgram: an executable rule, its messages, and the cost budget of all rules of an object.
+
+A rule that exceeds the budget is aborted, and all later rules are skipped.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _LONGEST_MESSAGE = 5 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """The variables of a rule, already as CEL values."""
+    """Variables of a rule, as CEL values."""
 
     value: Any
     old: Any = None
@@ -32,16 +35,16 @@ class Bindings:
 
 @dataclass(frozen=True, slots=True)
 class RuleFaults:
-    """Why a rule and its message's expression do not compile for the type that they are about; empty if they do."""
+    """Compilation errors of a rule and of its messageExpression; empty for valid expressions."""
 
     rule: str = ""
     message: str = ""
 
 
 class RuleProgram:
-    """One rule with its message. A rule with a fault is there only to say so.
+    """One rule with its message. A rule with a fault only reports the fault.
 
-    Raises CompilationFailed when it is made without a fault and does not compile.
+    Raises CompilationFailed for a rule without a known fault that does not compile.
     """
 
     def __init__(self, rule: Json, schema: Structural, faults: RuleFaults, environment: TypedEnvironment) -> None:
@@ -61,7 +64,7 @@ class RuleProgram:
 
     @property
     def name(self) -> str:
-        """How failures of evaluation speak of the rule."""
+        """Name of the rule in evaluation errors."""
         return str(self.rule.get("message") or "").strip() or self.text
 
     def run(self, bindings: Bindings, budget: Budget) -> EvaluationOutcome:
@@ -75,15 +78,13 @@ class RuleProgram:
         return {"self": bindings.value, "oldSelf": old}
 
     def run_message(self, bindings: Bindings, budget: Budget) -> EvaluationOutcome | None:
-        """None for a rule without such an expression."""
+        """Evaluate the messageExpression; None for a rule without one."""
         if self._message is None:
             return None
         return budget.run(self._message, self._variables(bindings))
 
     def message(self, expressed: EvaluationOutcome | None) -> str:
-        """Return the message about a value for which the rule does not hold. An expression that fails, or whose value
-        cannot be a message, counts for nothing.
-        """
+        """Return the message of a violated rule. A failed or unusable messageExpression is ignored."""
         said = expressed.value if expressed is not None and expressed.error is None else None
         text = said.strip() if isinstance(said, str) else ""
         if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:
@@ -111,7 +112,7 @@ class TypedEnvironment:
         self._made: dict[bool, Environment] = {}
 
     def compile(self, expression: str, *, optional_old: bool = False) -> Compiled:
-        """Raises CompilationFailed."""
+        """Compile an expression. Raises CompilationFailed."""
         found = self._made.get(optional_old)
         if found is None:
             types = DeclaredTypes()
@@ -124,25 +125,23 @@ class TypedEnvironment:
 RUNTIME_BUDGET = 10_000_000
 OUT_OF_BUDGET = "running out of cost budget, no further validation rules will be run"
 _INLINE = 20_000
-"""Some milliseconds: how long the event loop may be held up."""
+"""Cost that may be spent on the event loop: some milliseconds."""
 
 
 class Budget:
-    """The cost that the rules of one object may still have. Raises TakesLong where rules prove too dear for where they
-    run.
-    """
+    """Remaining cost of the rules of one object. Raises NeedsOffload if rules are too expensive for the event loop."""
 
     def __init__(self) -> None:
         self.remaining = RUNTIME_BUDGET
         self._inline = None if is_offloaded() else _INLINE
-        """The cost that may still be spent on the event loop; None where nobody waits."""
+        """Remaining cost on the event loop; None in a thread."""
 
     @property
     def is_over(self) -> bool:
         return self.remaining < 0
 
     def run(self, program: Program, variables: Mapping[str, Any]) -> EvaluationOutcome:
-        """Return the outcome of the program. When the budget is over, that outcome does not count."""
+        """Run the program and charge its cost. Ignore the outcome if the budget is exhausted afterwards."""
         outcome = program.run(variables, limit=PER_CALL_LIMIT if self._inline is None else self._inline)
         if self._inline is not None:
             if isinstance(outcome.error, CostLimitExceeded):
@@ -152,5 +151,5 @@ class Budget:
         return outcome
 
     def end(self) -> None:
-        """No further rule is run."""
+        """Exhaust the budget: no further rule runs."""
         self.remaining = -1

@@ -1,4 +1,4 @@
-"""Objects as rules see them: fields by their CEL names, and strings with a format as what they stand for."""
+"""CEL values of objects: fields by their CEL names, formatted strings as their parsed values."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _NO_LIST = Misfit("invalid data, expected an array for the provided schema with 
 
 
 def conversion(schema: Structural | None, *, root: bool = False) -> Conversion:
-    """Compiled once for each schema that has rules. A value need not be of the schema's type: a number that was not
-    written as an integer is no int, and objects of another kind are not checked before their rules are."""
+    """Return the conversion, compiled once per schema with rules. Values may mismatch the schema: a number in float
+    notation is no int, and embedded objects are not validated before their rules run."""
     if schema is None:
         return _as_it_is
     convert, null = _conversion(schema, root=root), None if schema.source.get("nullable") else _NULL
