@@ -49,12 +49,12 @@ from pilothouse.apiserver.server.run import Runner as Runner
 from pilothouse.apiserver.server.run_options import ServerRunOptions as ServerRunOptions
 from pilothouse.apiserver.server.server import GenericAPIServer as GenericAPIServer
 from pilothouse.apiserver.server.server import PreparedAPIServer as PreparedAPIServer
-from pilothouse.apiserver.serving.certificate_files import KeyPair as KeyPair
 from pilothouse.apiserver.serving.secure import SecureServing as SecureServing
 from pilothouse.apiserver.serving.secure import SecureServingInfo as SecureServingInfo
 from pilothouse.apiserver.serving.server import ListenEndpoint as ListenEndpoint
 from pilothouse.apiserver.serving.server import Server as Server
 from pilothouse.apiserver.serving.tls_context import TlsFiles as TlsFiles
+from pilothouse.apiserver.serving.tls_options import KeyPair as KeyPair
 from pilothouse.apiserver.storage.interface import Store as Store
 from pilothouse.apiserver.storage.object import StoredObject as StoredObject
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore as SqliteStore

@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import Final
 
-from pilothouse.apiserver.storage.cacher.cachers import cachers_of
+from pilothouse.apiserver.storage.cacher.cacher import cachers_of
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.bench.definitions import bench_resource, duration, record, texts
 from pilothouse.bench.scope import ServerScope, Traffic

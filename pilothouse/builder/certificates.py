@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from pilothouse.apiserver.serving.certificate_files import KeyPair
+from pilothouse.apiserver.serving.tls_options import KeyPair
 from pilothouse.builder.extension_service import ExtensionService
 from pilothouse.client.rest.client import Client
 from pilothouse.controlplane.certificates.ensure import ServingNames

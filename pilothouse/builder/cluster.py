@@ -16,8 +16,8 @@ from pilothouse.apiserver.authn.request_header import STANDARD, RequestHeaders
 from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.server.run import Background
-from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.apiserver.serving.tls_context import TlsFiles
+from pilothouse.apiserver.serving.tls_options import KeyPair
 from pilothouse.builder.certificates import ServingCertificate, keep_ca_bundle
 from pilothouse.builder.delegated_auth import DelegatedAuthentication, delegated_authentication, delegated_authorizer
 from pilothouse.builder.extension_service import ExtensionService, on_this_machine

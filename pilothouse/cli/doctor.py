@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 async def _examine(parsed: argparse.Namespace) -> int:
-    from pilothouse.apiserver.serving.certificate_files import KeyPair
+    from pilothouse.apiserver.serving.tls_options import KeyPair
     from pilothouse.cli.diagnosis.apiservice import APIServiceDoctor
     from pilothouse.client.config.kubeconfig import load_kubeconfig
     from pilothouse.client.config.model import ConfigError

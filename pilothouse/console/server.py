@@ -7,8 +7,7 @@ import threading
 from concurrent.futures import Future
 
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.serving.insecure import insecure_endpoint
-from pilothouse.apiserver.serving.server import Server
+from pilothouse.apiserver.serving.server import Server, insecure_endpoint
 from pilothouse.client.config.model import ClientConfig
 from pilothouse.console.forwarding import ClusterForwarder, is_forwarded
 from pilothouse.console.guard import Guard

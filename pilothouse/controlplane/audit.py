@@ -17,9 +17,8 @@ from pilothouse.apiserver.audit.backends import (
     BlockingBackend,
     UnionBackend,
 )
-from pilothouse.apiserver.audit.log_backend import LogBackend
+from pilothouse.apiserver.audit.log_backend import LogBackend, RotatedFile
 from pilothouse.apiserver.audit.policy import read_policy
-from pilothouse.apiserver.audit.rotation import RotatedFile
 from pilothouse.apiserver.audit.truncation import Truncation
 from pilothouse.apiserver.filters.audit import Auditing
 from pilothouse.client.flowcontrol import TokenBucket

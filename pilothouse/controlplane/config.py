@@ -11,7 +11,7 @@ from pilothouse.apiserver.filters.chain import ChainConfig
 from pilothouse.apiserver.flowcontrol.metrics import FlowControlCollector
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.resource_config import parse_runtime_config
-from pilothouse.apiserver.serving.certificate_files import KeyPair
+from pilothouse.apiserver.serving.tls_options import KeyPair
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.snapshots import Snapshots
 from pilothouse.controlplane.authentication.setup import service_account_config, set_up_authentication

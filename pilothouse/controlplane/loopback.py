@@ -21,7 +21,7 @@ from contextlib import asynccontextmanager
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.filters.chain import ChainConfig, loopback_handler_chain
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.serving.target import parse_target
+from pilothouse.apiserver.serving.exchange import parse_target
 from pilothouse.apiserver.storage.interface import Entry
 from pilothouse.apiserver.streams import close_stream
 from pilothouse.client.rest.client import Client

@@ -8,10 +8,9 @@ from dataclasses import replace
 
 from pilothouse.apiserver.filters.chain import insecure_handler_chain
 from pilothouse.apiserver.http import Handler
-from pilothouse.apiserver.serving.insecure import insecure_endpoint
 from pilothouse.apiserver.serving.limits import Limits
 from pilothouse.apiserver.serving.secure import SecureServing
-from pilothouse.apiserver.serving.server import ListenEndpoint, Server
+from pilothouse.apiserver.serving.server import ListenEndpoint, Server, insecure_endpoint
 from pilothouse.controlplane.config import Config
 from pilothouse.controlplane.errors import StartFailed
 from pilothouse.machinery.dataclass import dataclass

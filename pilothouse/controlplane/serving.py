@@ -10,9 +10,9 @@ from pathlib import Path
 
 from pilothouse.apiserver.authn.authorities import AuthorityFiles
 from pilothouse.apiserver.authn.request_header import STANDARD, RequestHeaderAuthenticator, RequestHeaders
-from pilothouse.apiserver.serving.certificate_files import KeyPair, parse_sni_certificate
 from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
 from pilothouse.apiserver.serving.tls_context import TlsFiles
+from pilothouse.apiserver.serving.tls_options import KeyPair, parse_sni_certificate
 from pilothouse.controlplane.certificates.ensure import FRONT_PROXY_CLIENT, ensure_certificates, write_kubeconfig
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.options.authentication import RequestHeaderOptions

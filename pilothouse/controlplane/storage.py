@@ -59,8 +59,7 @@ async def encrypted(etcd: EtcdOptions, store: Store) -> Store:
     """Wrap the store in encryption if --encryption-provider-config is set. Raises StorageError, OSError, ValueError."""
     if not (config := etcd.encryption_provider_config):
         return store
-    from pilothouse.apiserver.storage.encryption.current import CurrentEncryption
-    from pilothouse.apiserver.storage.encryption.store import EncryptingStore
+    from pilothouse.apiserver.storage.encryption.store import CurrentEncryption, EncryptingStore
 
     encryption = CurrentEncryption(Path(config), reload=etcd.encryption_reload)
     return await EncryptingStore.open(store, encryption)

@@ -37,7 +37,7 @@ READERS = {
         "apiserver/source_ips",
     ),
     "looks for a word, compares, cuts or passes on": (
-        "apiserver/audit/event",
+        "apiserver/audit/context",
         "apiserver/authn/bearer",
         "apiserver/endpoints/negotiation",
         "apiserver/filters/internal_error",

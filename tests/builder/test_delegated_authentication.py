@@ -20,7 +20,7 @@ from delegating_server import (
 from patience import PATIENCE
 from tls_backends import Pki
 
-from pilothouse.apiserver.serving.certificate_files import KeyPair
+from pilothouse.apiserver.serving.tls_options import KeyPair
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.errors import StartFailed

@@ -14,7 +14,7 @@ import pytest_asyncio
 from custom_resources import WIDGETS, definition, eventually, install, widget
 from whole_server import create_config_map, whole_server
 
-from pilothouse.apiserver.storage.sqlite.checksums import add_checksums
+from pilothouse.apiserver.storage.sqlite.schema import add_checksums
 from pilothouse.cli.main import main
 from pilothouse.testing import API
 

@@ -13,7 +13,7 @@ from serving_process import ServeProcess
 from tls_backends import Pki, api_service, backend
 
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.serving.certificate_files import KeyPair
+from pilothouse.apiserver.serving.tls_options import KeyPair
 from pilothouse.cli.diagnosis.apiservice import APIServiceDoctor
 from pilothouse.cli.diagnosis.findings import Finding
 from pilothouse.cli.doctor import main

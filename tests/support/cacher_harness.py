@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
-from pilothouse.apiserver.storage.cacher.selection_predicate import SelectionPredicate
+from pilothouse.apiserver.storage.cacher.selection import SelectionPredicate
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.interface import Entry, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject

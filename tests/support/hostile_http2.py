@@ -22,7 +22,7 @@ from patience import PATIENCE
 
 from pilothouse.apiserver.http2 import frames
 from pilothouse.apiserver.http2.frames import ErrorCode, Setting
-from pilothouse.apiserver.http2.hpack.integers import write_integer
+from pilothouse.apiserver.http2.hpack import write_integer
 
 MEGABYTE = 1 << 20
 _PIECE = 64 << 10

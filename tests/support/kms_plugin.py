@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from pilothouse.apiserver.storage.encryption.kms.messages import message
+from pilothouse.apiserver.storage.encryption.kms_service import message
 
 
 class KmsPlugin:

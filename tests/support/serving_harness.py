@@ -18,11 +18,11 @@ import h2.settings
 from patience import PATIENCE
 
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.apiserver.serving.limits import Limits
 from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
 from pilothouse.apiserver.serving.server import Server
 from pilothouse.apiserver.serving.tls_context import TlsFiles
+from pilothouse.apiserver.serving.tls_options import KeyPair
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.testing import API
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.file_watch import FileWatch
 from pilothouse.apiserver.outbound.tls import unverified_context, verifying_context
-from pilothouse.apiserver.serving.certificate_files import KeyPair
+from pilothouse.apiserver.serving.tls_options import KeyPair
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.pem import UNREADABLE_ROOTS, ca_bundle_problem

@@ -14,12 +14,39 @@ from dataclasses import field
 from typing import NamedTuple, Protocol
 
 import orjson
+from prometheus_client import Counter
 
 from pilothouse.apiserver.audit.context import AuditSink
-from pilothouse.apiserver.audit.metrics import ERRORS
 from pilothouse.apiserver.audit.truncation import Truncation
+from pilothouse.apiserver.tallies import REGISTRY, CounterTally
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
+
+EVENTS = CounterTally(
+    "apiserver_audit_event",
+    "[ALPHA] Counter of audit events generated and sent to the audit backend.",
+    (),
+    registry=REGISTRY,
+)
+ERRORS = Counter(
+    "apiserver_audit_error_total",
+    "[ALPHA] Counter of audit events that failed to be audited properly. Plugin identifies the plugin "
+    "affected by the error.",
+    ("plugin",),
+    registry=REGISTRY,
+)
+LEVELS = CounterTally(
+    "apiserver_audit_level",
+    "[ALPHA] Counter of policy levels for audit events (1 per request).",
+    ("level",),
+    registry=REGISTRY,
+)
+REJECTED = Counter(
+    "apiserver_audit_requests_rejected_total",
+    "[ALPHA] Counter of apiserver requests rejected due to an error in audit logging backend.",
+    registry=REGISTRY,
+)
+
 
 _log = logging.getLogger(__name__)
 

@@ -12,9 +12,10 @@ from typing import Any, Final, Protocol
 
 import orjson
 
-from pilothouse.apiserver.audit.policy import Level, RequestAuditConfig
-from pilothouse.apiserver.audit.sizes import MAX_BATCH
-from pilothouse.apiserver.audit.truncation import marked_truncated
+from pilothouse.apiserver.audit.policy import LEVELS, Level, RequestAuditConfig
+from pilothouse.apiserver.audit.truncation import MAX_BATCH, marked_truncated
+from pilothouse.apiserver.authn.user import user_info
+from pilothouse.apiserver.http import Request, source_ips
 from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import now_micro
@@ -162,3 +163,40 @@ def _is_json(text: bytes) -> bool:
     except ValueError:
         return False
     return True
+
+
+_LONGEST_USER_AGENT = 1024
+_LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
+
+
+def event_of(request: Request, level: Level) -> Json:
+    event: Json = {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": _LEVEL_NAMES[level],
+        "auditID": request.audit_id,
+        "stage": "",
+        "requestURI": request.path + (f"?{request.query_string}" if request.query_string else ""),
+        "verb": request.info.verb,
+        "user": user_info(request.user) if request.user is not None else {},
+        "sourceIPs": source_ips(request),
+        "userAgent": _user_agent(request),
+        "requestReceivedTimestamp": now_micro(),
+    }
+    if request.info.is_resource:
+        info = request.info
+        fields = {
+            "resource": info.resource,
+            "namespace": info.namespace,
+            "name": info.name,
+            "apiGroup": info.group,
+            "apiVersion": info.version,
+            "subresource": info.subresource,
+        }
+        event["objectRef"] = {name: value for name, value in fields.items() if value}
+    return event
+
+
+def _user_agent(request: Request) -> str:
+    agent = request.header(b"user-agent")
+    return agent if len(agent) <= _LONGEST_USER_AGENT else f"{agent[:_LONGEST_USER_AGENT]}...TRUNCATED"

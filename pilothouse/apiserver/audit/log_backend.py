@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
+import os
+import shutil
 import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
 import orjson
 
-from pilothouse.apiserver.audit.rotation import RotatedFile
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.platform import BINARY, CAN_RENAME_OPEN_FILES, lock_file, unlock_file
 
 
 class LineWriter(Protocol):
@@ -79,3 +85,124 @@ def legacy_line(event: Json) -> str:
 
 def _listed(names: list[str] | None) -> str:
     return ",".join(quote(name) for name in names or ())
+
+
+_DAY = 86400.0
+
+
+class RotatedFile:
+    """A rotating file: full files are renamed with a timestamp, and backups expire by number and age.
+
+    `max_age` is in days; 0 disables a limit.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        max_bytes: int = 0,
+        max_backups: int = 0,
+        max_age: int = 0,
+        compress: bool = False,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """Open the file. Raises OSError."""
+        self._path = path
+        self._max_bytes, self._max_backups, self._max_age = max_bytes, max_backups, max_age
+        self._compress = compress
+        self._now = now
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self._opened()
+
+    def write(self, data: bytes) -> None:
+        """Write the data to a single file, never split by a rotation. Raises OSError."""
+        if self._max_bytes:
+            self._make_room(len(data))
+        _write_all(self._file, data)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def _opened(self) -> int:
+        return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | BINARY, 0o600)
+
+    def _make_room(self, size: int) -> None:
+        """Rotate a full file. With several writing processes, the lock holder rotates, and the others reopen the
+        path."""
+        while not self._is_current():
+            self._reopen()
+        if not self._is_full(size):
+            return
+        lock_file(self._file, wait=True)
+        if self._is_current() and self._is_full(size):
+            self._rotate()
+        else:
+            unlock_file(self._file)
+            self._make_room(size)
+
+    def _is_full(self, size: int) -> bool:
+        length = os.fstat(self._file).st_size
+        return length > 0 and length + size > self._max_bytes
+
+    def _is_current(self) -> bool:
+        try:
+            there = os.stat(self._path)
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(there, os.fstat(self._file))
+
+    def _reopen(self) -> None:
+        os.close(self._file)
+        self._file = self._opened()
+
+    def _rotate(self) -> None:
+        """Rename and reopen the file. Closing the old file releases its lock, after the path refers to the new file
+        where possible."""
+        aside = self._unused_name()
+        if CAN_RENAME_OPEN_FILES:
+            self._path.rename(aside)
+            self._reopen()
+        else:
+            os.close(self._file)
+            try:
+                self._path.rename(aside)
+            finally:
+                self._file = self._opened()
+        if self._compress:
+            _compress(aside)
+        self._drop_old()
+
+    def _unused_name(self) -> Path:
+        """Return an unused timestamped name; two files may fill up within a millisecond."""
+        now = datetime.fromtimestamp(self._now(), UTC)
+        while True:
+            moment = now.strftime("%Y-%m-%dT%H-%M-%S.%f")[:-3]
+            aside = self._path.with_name(f"{self._path.stem}-{moment}{self._path.suffix}")
+            if not aside.exists() and not aside.with_name(f"{aside.name}.gz").exists():
+                return aside
+            now += timedelta(milliseconds=1)
+
+    def _drop_old(self) -> None:
+        backups = sorted(self._path.parent.glob(f"{self._path.stem}-*{self._path.suffix}*"), reverse=True)
+        if self._max_backups:
+            for surplus in backups[self._max_backups :]:
+                surplus.unlink(missing_ok=True)
+            backups = backups[: self._max_backups]
+        if self._max_age:
+            oldest = self._now() - self._max_age * _DAY
+            for backup in backups:
+                if backup.stat().st_mtime < oldest:
+                    backup.unlink(missing_ok=True)
+
+
+def _write_all(file: int, data: bytes) -> None:
+    """Write all data, normally in a single call: appends of several processes then do not interleave."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(file, left) :]
+
+
+def _compress(path: Path) -> None:
+    with path.open("rb") as plain, gzip.open(f"{path}.gz", "wb") as packed:
+        shutil.copyfileobj(plain, packed)
+    path.unlink()

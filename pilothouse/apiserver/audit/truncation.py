@@ -1,14 +1,18 @@
-"""Truncation: oversized events lose their objects; events that are still oversized are dropped."""
+"""Size limits of audit events: oversized events lose their objects; events that are still oversized are dropped."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import orjson
 
-from pilothouse.apiserver.audit.sizes import MAX_BATCH, MAX_EVENT
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
+
+MAX_EVENT: Final = 100 * 1024
+MAX_BATCH: Final = 10 * 1024 * 1024
+
 
 _OBJECTS = ("requestObject", "responseObject")
 _TRUNCATED = "audit.k8s.io/truncated"

@@ -21,8 +21,7 @@ from pilothouse.apiserver.endpoints.serializers.interface import Serializer, Vie
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.registry.interface import Lister, Watcher
-from pilothouse.apiserver.serving.websocket import accepted, is_websocket_request, refusal
-from pilothouse.apiserver.serving.websocket_frames import BINARY, TEXT
+from pilothouse.apiserver.serving.websocket import BINARY, TEXT, accepted, is_websocket_request, refusal
 from pilothouse.apiserver.storage.cacher.events import INITIAL_EVENTS_END, WatchEvent
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import Compacted, Undecodable

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from pilothouse.apiserver.audit.context import AuditContext, AuditSink
-from pilothouse.apiserver.audit.event import event_of
-from pilothouse.apiserver.audit.metrics import EVENTS, LEVELS, REJECTED
+from pilothouse.apiserver.audit.backends import EVENTS, LEVELS, REJECTED
+from pilothouse.apiserver.audit.context import AuditContext, AuditSink, event_of
 from pilothouse.apiserver.audit.policy import LEVELS as LEVEL_NAMES
 from pilothouse.apiserver.audit.policy import AuditPolicy, Level
 from pilothouse.apiserver.authn.user import User

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from math import ceil
 
-from pilothouse.apiserver.flowcontrol.demand import DemandStats
 from pilothouse.apiserver.flowcontrol.pacing import Line
 from pilothouse.apiserver.flowcontrol.queue_set import QueueSet, Queuing
+from pilothouse.apiserver.flowcontrol.use import DemandStats
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, uid_of
 

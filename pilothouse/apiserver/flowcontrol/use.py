@@ -1,20 +1,118 @@
-"""Time-weighted utilization of each priority level, and of reads and writes.
+"""Time-weighted utilization and seat demand of each priority level, and of reads and writes.
 
 Each request changes the utilization twice, so a change only adds the elapsed time to the ending state:
 
     enter((1, 0)) enter((2, 0)) enter((1, 0))     {(0, 0): 3.1 s, (1, 0): 0.2 s, (2, 0): 0.1 s}
 
-Histograms and sums are computed when limits change, when many states accumulate, and on scrape.
+Histograms and sums are computed when limits change, when many states accumulate, and on scrape. The seat demand is the
+basis of borrowing between levels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from itertools import accumulate
+from math import sqrt
 from threading import Lock
 from typing import TypeAlias
 
-from pilothouse.apiserver.flowcontrol.demand import ObservedDemand, SeatDemand
-from pilothouse.apiserver.flowcontrol.time_histogram import TimeHistogram
+from pilothouse.machinery.dataclass import dataclass
+
+_REMEMBERED = 0.977
+"""Decay factor of the smoothed demand per adjustment; upstream's constant."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedDemand:
+    average: float = 0.0
+    deviation: float = 0.0
+    high: float = 0.0
+
+
+class SeatDemand:
+    """Time integral of the demand and of its square."""
+
+    def __init__(self) -> None:
+        self._begin(0)
+
+    def _begin(self, value: int) -> None:
+        self._seconds = self._sum = self._squares = 0.0
+        self._high = value
+
+    def add(self, value: int, seconds: float) -> None:
+        self._seconds += seconds
+        self._sum += value * seconds
+        self._squares += value * value * seconds
+        self._high = max(self._high, value)
+
+    def reset(self, value: int) -> ObservedDemand:
+        """Return the demand since the last call, and restart with the current value."""
+        high = max(self._high, value)
+        if self._seconds > 0:
+            average = self._sum / self._seconds
+            deviation = sqrt(max(0.0, self._squares / self._seconds - average * average))
+            observed = ObservedDemand(average, deviation, high)
+        else:
+            observed = ObservedDemand(value, 0.0, high)
+        self._begin(value)
+        return observed
+
+
+@dataclass(slots=True)
+class DemandStats:
+    high: int = 0
+    smoothed: float = 0.0
+    average: float = 0.0
+    deviation: float = 0.0
+    """`average` and `deviation` cover the last period only."""
+
+    def update(self, observed: ObservedDemand) -> None:
+        """Update the smoothed demand: rises immediately, falls slowly."""
+        self.high = round(observed.high)
+        self.average, self.deviation = observed.average, observed.deviation
+        envelope = observed.average + observed.deviation
+        self.smoothed = max(envelope, _REMEMBERED * self.smoothed + (1 - _REMEMBERED) * envelope)
+
+
+_NANOSECONDS = 1e9
+
+
+class TimeHistogram:
+    """Time-weighted histogram of a ratio to its limit: an observation per nanosecond."""
+
+    __slots__ = ("_bounds", "_limit", "_seconds", "_sum")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = bounds
+        self._limit = 1
+        self._seconds = [0.0] * (len(bounds) + 1)  # per bucket
+        self._sum = 0.0
+
+    def set_limit(self, limit: int) -> None:
+        """Set the limit for later additions; at least 1."""
+        self._limit = max(1, limit)
+
+    def add(self, value: int, seconds: float) -> None:
+        ratio = value / self._limit
+        self._seconds[bisect_left(self._bounds, ratio)] += seconds
+        self._sum += ratio * seconds
+
+    def with_more(self, values: Iterable[tuple[int, float]]) -> TimeHistogram:
+        """Return a copy with these (value, seconds) pairs added."""
+        other = copy(self)
+        other._seconds = list(self._seconds)
+        for value, seconds in values:
+            other.add(value, seconds)
+        return other
+
+    def shown(self) -> tuple[list[tuple[str, float]], float]:
+        """Return the cumulative buckets by bound, and the sum."""
+        names = [*(f"{bound:.15g}" for bound in self._bounds), "+Inf"]
+        counts = (float(round(each * _NANOSECONDS)) for each in accumulate(self._seconds))
+        return list(zip(names, counts, strict=True)), self._sum * _NANOSECONDS
+
 
 _SEATS = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1)
 _DEMAND = (0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6)

@@ -3,19 +3,51 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from pilothouse.apiserver.http2 import frames
-from pilothouse.apiserver.http2.flood import FloodBudget
 from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode, Setting, StreamFailure
-from pilothouse.apiserver.http2.reader import Frame
-from pilothouse.apiserver.http2.stream import Stream
+from pilothouse.apiserver.http2.reader import FloodBudget, Frame
+
+
+class Stream(Protocol):
+    """The local end of a request and its response, implemented by serving and outbound."""
+
+    id: int
+    send_window: int
+    receive_window: int
+    expected: int | None
+    """Remaining declared length of the body."""
+
+    @property
+    def headed(self) -> bool:
+        """Return whether the head was received; a further field list is a trailer."""
+
+    @property
+    def ended(self) -> bool:
+        """Return whether the peer's message is complete or absent."""
+
+    def receive_data(self, data: bytes, padding: int) -> None:
+        """Receive body bytes. Raises StreamFailure."""
+
+    def receive_end(self) -> None:
+        """Handle the end of the message."""
+
+    def receive_reset(self, code: int) -> None:
+        """Handle RST_STREAM."""
+
+    def credit(self) -> None:
+        """Handle a grown window."""
+
+    def fail(self, failure: StreamFailure) -> None:
+        """Reset the stream after a protocol violation."""
+
 
 S = TypeVar("S", bound=Stream)
 
 
-def connection_error(why: str, code: ErrorCode = ErrorCode.PROTOCOL_ERROR) -> ConnectionFailure:
-    return ConnectionFailure(code, why)
+def connection_error(reason: str, code: ErrorCode = ErrorCode.PROTOCOL_ERROR) -> ConnectionFailure:
+    return ConnectionFailure(code, reason)
 
 
 def _payload_of_size(frame: Frame, size: int) -> bytes:
@@ -100,7 +132,11 @@ class Control(ABC, Generic[S]):
     def on_settings(self, frame: Frame) -> None:
         _check_streamless(frame)
         if frame.flags & frames.ACK:
-            self._on_settings_ack(frame)
+            _payload_of_size(frame, 0)
+            # SETTINGS are sent once, so one acknowledgement is valid.
+            if self._acknowledged:
+                raise connection_error("settings are acknowledged that were not sent")
+            self._acknowledged = True
             return
         if self.settled:
             self.spend()
@@ -109,19 +145,18 @@ class Control(ABC, Generic[S]):
             self.apply(name, value)
         self.write(frames.SETTINGS_ACK)
 
-    def _on_settings_ack(self, frame: Frame) -> None:
-        """Accept a single acknowledgement, since SETTINGS are sent once."""
-        _payload_of_size(frame, 0)
-        if self._acknowledged:
-            raise connection_error("settings are acknowledged that were not sent")
-        self._acknowledged = True
-
     def apply(self, name: int, value: int) -> None:
         """Apply a setting of the peer. Raises ConnectionFailure."""
         if name == Setting.INITIAL_WINDOW_SIZE:
             if value > frames.MAX_WINDOW:
                 raise connection_error("a window is too large", ErrorCode.FLOW_CONTROL_ERROR)
-            self._resize_windows(value - self.initial_window)
+            # Resized send windows may be negative: credit must refill them first.
+            change = value - self.initial_window
+            for stream in self.streams.values():
+                stream.send_window += change
+                if stream.send_window > frames.MAX_WINDOW:
+                    raise connection_error("a window is too large", ErrorCode.FLOW_CONTROL_ERROR)
+            self._credit_all()
             self.initial_window = value
         elif name == Setting.MAX_FRAME_SIZE:
             if not frames.DEFAULT_FRAME_SIZE <= value <= frames.MAX_FRAME_SIZE:
@@ -129,14 +164,6 @@ class Control(ABC, Generic[S]):
             self.frame_size = value
         elif name == Setting.ENABLE_PUSH and value > 1:
             raise connection_error("ENABLE_PUSH is neither 0 nor 1")
-
-    def _resize_windows(self, change: int) -> None:
-        """Resize all send windows; negative windows must be refilled first."""
-        for stream in self.streams.values():
-            stream.send_window += change
-            if stream.send_window > frames.MAX_WINDOW:
-                raise connection_error("a window is too large", ErrorCode.FLOW_CONTROL_ERROR)
-        self._credit_all()
 
     def _credit_all(self) -> None:
         for stream in tuple(self.waiting):

@@ -12,12 +12,58 @@ from typing import Any, Final
 
 from pilothouse.apiserver.http2 import frames
 from pilothouse.apiserver.http2.control import Control, S, connection_error
-from pilothouse.apiserver.http2.field_block import FieldBlock
-from pilothouse.apiserver.http2.fields import Field, check_complete, check_trailers
-from pilothouse.apiserver.http2.flood import WORTH_A_FRAME
-from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode, StreamFailure
-from pilothouse.apiserver.http2.hpack.decoder import Decoder
-from pilothouse.apiserver.http2.reader import Frame, FrameReader
+from pilothouse.apiserver.http2.frames import (
+    DEFAULT_FRAME_SIZE,
+    ConnectionFailure,
+    ErrorCode,
+    Field,
+    StreamFailure,
+    check_complete,
+    check_trailers,
+)
+from pilothouse.apiserver.http2.hpack import CutOff, Decoder
+from pilothouse.apiserver.http2.reader import WORTH_A_FRAME, Frame, FrameReader
+
+_SPARE_FRAMES: Final = 16
+
+
+class FieldBlock:
+    """A field block split over several frames, bounded in size and number of frames (CVE-2024-27316).
+
+    Each frame is decoded on arrival, so its cost is proportional to its size.
+    """
+
+    __slots__ = ("_decoder", "_fields", "_frames", "_rest", "_size", "_used", "deadline", "end_stream", "stream_id")
+
+    def __init__(self, decoder: Decoder, stream_id: int, *, end_stream: bool, deadline: float) -> None:
+        self.stream_id = stream_id
+        self.end_stream = end_stream
+        self.deadline = deadline
+        self._decoder = decoder
+        self._frames = decoder.limit // DEFAULT_FRAME_SIZE + _SPARE_FRAMES  # remaining frames
+        self._size = 0  # received bytes
+        self._rest = b""  # an incomplete field
+        self._fields: list[Field] = []
+        self._used = 0  # size of the decoded fields
+
+    def add(self, fragment: bytes) -> None:
+        """Add a fragment. Raises ConnectionFailure, like x/net/http2, if an oversized block continues."""
+        self._frames -= 1
+        if self._frames < 0:
+            raise ConnectionFailure(ErrorCode.ENHANCE_YOUR_CALM, "a field block has too many frames")
+        limit = self._decoder.limit
+        self._size += len(fragment)
+        if self._size > limit or len(fragment) > 2 * max(0, limit - self._used):
+            raise ConnectionFailure(ErrorCode.PROTOCOL_ERROR, "a field block is too large")
+        part = self._rest + fragment
+        at, self._used = self._decoder.decode_part(part, self._fields, self._used)
+        self._rest = part[at:]
+
+    def end(self) -> list[Field] | None:
+        """Return the fields, or None beyond the limit."""
+        if self._rest:
+            raise CutOff
+        return None if self._used > self._decoder.limit else self._fields
 
 
 class FrameDispatcher(Control[S]):

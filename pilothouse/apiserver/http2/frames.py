@@ -1,10 +1,10 @@
-"""HTTP/2 frame encoding: constants of RFC 9113, and frame writers."""
+"""HTTP/2 messages: constants of RFC 9113, frame writers, and the field list rules of section 8."""
 
 from __future__ import annotations
 
 from enum import IntEnum
 from struct import Struct
-from typing import Final
+from typing import Final, TypeAlias
 
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HEADER_SIZE: Final = 9
@@ -68,16 +68,16 @@ class ErrorCode(IntEnum):
 class ConnectionFailure(Exception):
     """A connection error: GOAWAY with this code."""
 
-    def __init__(self, code: ErrorCode, why: str) -> None:
-        super().__init__(why)
+    def __init__(self, code: ErrorCode, reason: str) -> None:
+        super().__init__(reason)
         self.code = code
 
 
 class StreamFailure(Exception):
     """A stream error: RST_STREAM with this code."""
 
-    def __init__(self, code: ErrorCode, why: str) -> None:
-        super().__init__(why)
+    def __init__(self, code: ErrorCode, reason: str) -> None:
+        super().__init__(reason)
         self.code = code
 
 
@@ -178,3 +178,34 @@ def unpadded(flags: int, payload: bytes) -> bytes:
     if not payload or payload[0] >= len(payload):
         raise ConnectionFailure(ErrorCode.PROTOCOL_ERROR, "padding is longer than the frame")
     return payload[1 : len(payload) - payload[0]]
+
+
+Field: TypeAlias = tuple[bytes, bytes]
+
+CONNECTION_FIELDS: Final = frozenset(
+    {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"}
+)
+"""Connection-specific fields, forbidden in HTTP/2."""
+
+
+def malformed(reason: str) -> StreamFailure:
+    return StreamFailure(ErrorCode.PROTOCOL_ERROR, reason)
+
+
+def content_length(value: bytes, known: int | None) -> int:
+    """Parse a length. Raises StreamFailure for an invalid length, or a conflict with `known`."""
+    if not value.isdigit() or len(value) > 18 or (known is not None and known != int(value)):
+        raise malformed("the content length is no number")
+    return int(value)
+
+
+def check_complete(missing: int | None) -> None:
+    """Raise StreamFailure if the body length differs from the declared length."""
+    if missing:
+        raise malformed("the body is not as long as was declared")
+
+
+def check_trailers(fields: list[Field]) -> None:
+    """Raise StreamFailure for pseudo-headers in trailers."""
+    if any(name[0] == 58 for name, _ in fields):  # a colon
+        raise malformed("a trailer is a pseudo-header")

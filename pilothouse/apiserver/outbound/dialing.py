@@ -15,7 +15,7 @@ from pilothouse.apiserver.outbound.connection import BackendConnection
 from pilothouse.apiserver.outbound.http2_connection import Http2BackendConnection
 from pilothouse.apiserver.outbound.reaching import reach
 from pilothouse.apiserver.outbound.targets import Target
-from pilothouse.apiserver.serving.keep_alive import keep_alive
+from pilothouse.apiserver.serving.limits import keep_alive
 from pilothouse.machinery.dataclass import dataclass
 
 _KEEP_ALIVE = 30

@@ -9,8 +9,8 @@ import ssl
 from typing import Final
 
 from pilothouse.apiserver.http import StreamBroken
-from pilothouse.apiserver.outbound.certificate_names import hostname_problem
 from pilothouse.apiserver.outbound.targets import Target
+from pilothouse.apiserver.outbound.tls import hostname_problem
 from pilothouse.machinery.gofmt import quote
 
 DEADLINE_EXCEEDED: Final = "context deadline exceeded"

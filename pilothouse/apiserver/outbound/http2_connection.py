@@ -14,8 +14,7 @@ from typing import Final, cast
 from pilothouse.apiserver.http2 import frames
 from pilothouse.apiserver.http2.control import connection_error
 from pilothouse.apiserver.http2.dispatcher import FrameDispatcher
-from pilothouse.apiserver.http2.fields import Field
-from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode, Setting
+from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode, Field, Setting
 from pilothouse.apiserver.http2.reader import Frame, FrameReader
 from pilothouse.apiserver.offload import TURN_BYTES
 from pilothouse.apiserver.outbound.connection import INPUT

@@ -9,16 +9,46 @@ from typing import TYPE_CHECKING, Final
 from pilothouse.apiserver.head_fields import InvalidHead
 from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.http2 import frames
-from pilothouse.apiserver.http2.fields import Field, malformed
-from pilothouse.apiserver.http2.frames import ErrorCode, StreamFailure
-from pilothouse.apiserver.http2.hpack.encoder import encode_request
+from pilothouse.apiserver.http2.frames import (
+    CONNECTION_FIELDS,
+    ErrorCode,
+    Field,
+    StreamFailure,
+    content_length,
+    malformed,
+)
+from pilothouse.apiserver.http2.hpack import encode_request
 from pilothouse.apiserver.outbound.exchange import BackendExchange, Head
 from pilothouse.apiserver.outbound.failures import SERVER_SHUTTING_DOWN, BackendFailed
-from pilothouse.apiserver.outbound.http2_response import response_fields
 from pilothouse.apiserver.serving.exchange import NO_BODY_STATUS
+from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.outbound.http2_connection import Http2BackendConnection
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseFields:
+    status: int
+    headers: Headers
+    content_length: int | None
+
+
+def response_fields(fields: list[Field] | None) -> ResponseFields:
+    """Validate the fields. Raises StreamFailure."""
+    if not fields:
+        raise malformed("there are no header fields, or too many")
+    (name, status), *headers = fields
+    if name != b":status" or len(status) != 3 or not status.isdigit():
+        raise malformed("an answer does not begin with its status")
+    length: int | None = None
+    for name, value in headers:
+        if name[0] == 58 or name in CONNECTION_FIELDS:  # 58 is a colon
+            raise malformed("a header field is out of place")
+        if name == b"content-length":
+            length = content_length(value, length)
+    return ResponseFields(int(status), headers, length)
+
 
 STREAM_WINDOW: Final = 512 << 10
 """Receive window of a response."""

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from pilothouse.apiserver.outbound.certificate_names import certificate_of
 from pilothouse.apiserver.outbound.failures import DialFailed, is_other_name
 from pilothouse.apiserver.outbound.targets import Target
+from pilothouse.apiserver.outbound.tls import certificate_of
 
 T = TypeVar("T")
 

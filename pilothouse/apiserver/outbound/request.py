@@ -6,12 +6,15 @@ answer = await ask(OutboundRequest("GET", target), limit=1 << 20)
 
 from __future__ import annotations
 
-from dataclasses import field
+import zlib
+from dataclasses import field, replace
 
 from pilothouse.apiserver.http import Headers
+from pilothouse.apiserver.offload import offload
 from pilothouse.apiserver.outbound.connection import BackendConnection
 from pilothouse.apiserver.outbound.dialing import Connection, Dialer
 from pilothouse.apiserver.outbound.exchange import BackendExchange, Head
+from pilothouse.apiserver.outbound.failures import BackendFailed
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.machinery.dataclass import dataclass
 
@@ -98,3 +101,27 @@ def _only_exchange(connection: Connection) -> BackendExchange:
 def header(headers: Headers, name: bytes) -> str:
     """Return the first value, or an empty string."""
     return next((value.decode("latin-1") for each, value in headers if each == name), "")
+
+
+_GZIP = 31
+
+
+async def inflated(answer: OutboundResponse, *, limit: int) -> OutboundResponse:
+    """Return the decompressed response. Raises AnswerTooLarge beyond `limit` bytes, and BackendFailed for truncated
+    data. Decompression runs off the event loop, because a small body may expand enormously."""
+    if answer.header(b"content-encoding").lower() != "gzip":
+        return answer
+    return replace(answer, body=await offload(_gunzipped, answer.body, limit))
+
+
+def _gunzipped(body: bytes, limit: int) -> bytes:
+    inflater = zlib.decompressobj(_GZIP)
+    try:
+        whole = inflater.decompress(body, limit + 1)
+    except zlib.error:
+        raise BackendFailed("gzip: invalid header") from None
+    if len(whole) > limit:
+        raise AnswerTooLarge(limit)
+    if not inflater.eof:
+        raise BackendFailed("unexpected EOF")
+    return whole

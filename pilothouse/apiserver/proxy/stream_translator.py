@@ -14,8 +14,16 @@ from pilothouse.apiserver.proxy.remote_command import RemoteCommand, SessionStre
 from pilothouse.apiserver.proxy.upgrades import TRANSLATED
 from pilothouse.apiserver.serving.upgrade import raw_connection, until_one_ends
 from pilothouse.apiserver.serving.websocket import handshake_refusal, is_websocket_request, subprotocols, switched
-from pilothouse.apiserver.serving.websocket_channels import ERROR, RESIZE, STDERR, STDIN, STDOUT, V5, Channels
-from pilothouse.apiserver.serving.websocket_duplex import DuplexWebSocket
+from pilothouse.apiserver.serving.websocket_channels import (
+    ERROR,
+    RESIZE,
+    STDERR,
+    STDIN,
+    STDOUT,
+    V5,
+    Channels,
+    DuplexWebSocket,
+)
 from pilothouse.apiserver.spdy.stream import SpdyStream
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json

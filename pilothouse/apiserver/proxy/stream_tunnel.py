@@ -10,9 +10,14 @@ from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.upgrades import TUNNELED, Upgraded, ask_for_upgrade, forwarded_headers, refusal_of
 from pilothouse.apiserver.serving.upgrade import raw_connection, until_one_ends
-from pilothouse.apiserver.serving.websocket import handshake_refusal, is_websocket_request, subprotocols, switched
-from pilothouse.apiserver.serving.websocket_duplex import DuplexWebSocket
-from pilothouse.apiserver.serving.websocket_frames import BINARY
+from pilothouse.apiserver.serving.websocket import (
+    BINARY,
+    handshake_refusal,
+    is_websocket_request,
+    subprotocols,
+    switched,
+)
+from pilothouse.apiserver.serving.websocket_channels import DuplexWebSocket
 from pilothouse.machinery.dataclass import dataclass
 
 SPDY: Final = "SPDY/3.1"

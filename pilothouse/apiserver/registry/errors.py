@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
+from pilothouse.apiserver.storage import errors as cacher
 from pilothouse.apiserver.storage import errors as storage
-from pilothouse.apiserver.storage.cacher import errors as cacher
 from pilothouse.machinery.errors import AlreadyExists, Conflict, Expired, NotFound
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.server_errors import InternalError, Timeout, TooManyRequests

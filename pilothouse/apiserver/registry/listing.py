@@ -16,7 +16,7 @@ from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.operations import ListResult, RequestContext
 from pilothouse.apiserver.registry.options import ListOptions
 from pilothouse.apiserver.registry.resource_version import parse_resource_version
-from pilothouse.apiserver.storage.cacher.selection_predicate import SelectionPredicate
+from pilothouse.apiserver.storage.cacher.selection import SelectionPredicate
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.machinery.errors import BadRequest, Expired

@@ -16,17 +16,16 @@ from pilothouse.apiserver.registry.operations import Result
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.stored_form import Keys, codec_of
 from pilothouse.apiserver.registry.strategy import Strategy
-from pilothouse.apiserver.storage.cacher.cacher import Cacher
-from pilothouse.apiserver.storage.cacher.cachers import cachers_of
+from pilothouse.apiserver.storage.cacher.cacher import Cacher, cachers_of
 from pilothouse.apiserver.storage.cacher.events import Predicate
-from pilothouse.apiserver.storage.cacher.pages import CachedPage
+from pilothouse.apiserver.storage.cacher.selection import CachedPage
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
+from pilothouse.apiserver.storage.delegating import store_of
 from pilothouse.apiserver.storage.errors import KeyExists
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Entry, Revision, Store
+from pilothouse.apiserver.storage.json_view import ProtobufStore
 from pilothouse.apiserver.storage.metrics import RequestMetrics
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
-from pilothouse.apiserver.storage.protobuf import ProtobufStore
-from pilothouse.apiserver.storage.views import store_of
 from pilothouse.apiserver.tracing.spans import SpanAttributes, audited, event, spanned
 from pilothouse.machinery.codec.json import printed_numbers
 from pilothouse.machinery.names import GroupResource

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from pilothouse.apiserver.server.health import HEALTHZ, LIVEZ, READYZ, HealthCheck
 from pilothouse.apiserver.server.lifecycle import LifecycleSignal
-from pilothouse.apiserver.storage.views import ResourceViews
+from pilothouse.apiserver.storage.delegating import ResourceViews
 
 
 class Unhealthy(Exception):

@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
 from pilothouse.apiserver.http import Handler, Headers, Request, Response
-from pilothouse.apiserver.serving.exchange import NO_BODY_STATUS, ClientGone, Exchange
-from pilothouse.apiserver.serving.target import parse_target
+from pilothouse.apiserver.serving.exchange import NO_BODY_STATUS, ClientGone, Exchange, parse_target
 
 Message: TypeAlias = MutableMapping[str, Any]
 Scope: TypeAlias = MutableMapping[str, Any]

@@ -13,9 +13,9 @@ from typing import Final
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.http1.framing import HEAD_END, BadMessage, Framing
 from pilothouse.apiserver.http1.parser import END, RequestHead
+from pilothouse.apiserver.serving.exchange import BadTarget, parse_target
 from pilothouse.apiserver.serving.http1_exchange import STATUS_LINES, UNREAD, Http1Exchange
 from pilothouse.apiserver.serving.state import LAST_CALLS, NEVER, ServingState
-from pilothouse.apiserver.serving.target import BadTarget, parse_target
 from pilothouse.apiserver.serving.transport import ClientConnection
 
 _REFUSALS: Final = {501: b"Unsupported transfer encoding"}

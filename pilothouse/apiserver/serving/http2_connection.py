@@ -9,20 +9,67 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from pilothouse.apiserver.http import Request
+from pilothouse.apiserver.http import Headers, Request
 from pilothouse.apiserver.http2 import frames
 from pilothouse.apiserver.http2.control import connection_error
 from pilothouse.apiserver.http2.dispatcher import FrameDispatcher
-from pilothouse.apiserver.http2.fields import Field, check_complete
-from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode, Setting, StreamFailure
-from pilothouse.apiserver.http2.hpack.decoder import TABLE_SIZE
-from pilothouse.apiserver.http2.hpack.encoder import encode_response
+from pilothouse.apiserver.http2.frames import (
+    CONNECTION_FIELDS,
+    ConnectionFailure,
+    ErrorCode,
+    Field,
+    Setting,
+    StreamFailure,
+    check_complete,
+    content_length,
+    malformed,
+)
+from pilothouse.apiserver.http2.hpack import TABLE_SIZE, encode_response
 from pilothouse.apiserver.http2.reader import FrameReader
-from pilothouse.apiserver.serving.http2_request import request_fields
+from pilothouse.apiserver.serving.exchange import BadTarget, parse_target
 from pilothouse.apiserver.serving.http2_stream import Http2Stream
 from pilothouse.apiserver.serving.state import NEVER, ServingState
-from pilothouse.apiserver.serving.target import BadTarget, parse_target
 from pilothouse.apiserver.serving.transport import ClientConnection
+from pilothouse.machinery.dataclass import dataclass
+
+_PSEUDO: Final = frozenset({b":method", b":scheme", b":path", b":authority"})
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFields:
+    method: bytes
+    target: bytes
+    headers: Headers
+    content_length: int | None
+
+
+def request_fields(fields: list[Field]) -> RequestFields:
+    """Return the request line and headers; `host` comes first, taken from :authority if present.
+
+    Raises StreamFailure.
+    """
+    pseudo: dict[bytes, bytes] = {}
+    headers: Headers = []
+    length: int | None = None
+    for field in fields:
+        name = field[0]
+        if name[0] == 58:  # a colon
+            if headers or name in pseudo or name not in _PSEUDO:
+                raise malformed("a pseudo-header is out of place")
+            pseudo[name] = field[1]
+        else:
+            if name in CONNECTION_FIELDS or (name == b"te" and field[1] != b"trailers"):
+                raise malformed("a header speaks of the connection")
+            if name == b"content-length":
+                length = content_length(field[1], length)
+            headers.append(field)
+    method, target = pseudo.get(b":method"), pseudo.get(b":path")
+    if not method or not target or b":scheme" not in pseudo:
+        raise malformed("a pseudo-header is missing")
+    if authority := pseudo.get(b":authority"):
+        headers = [(b"host", authority), *(field for field in headers if field[0] != b"host")]
+    return RequestFields(method, target, headers, length)
+
 
 _RECEIVE_WINDOW: Final = 1 << 20
 _TOGETHER: Final = 64 << 10

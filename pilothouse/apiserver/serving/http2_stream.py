@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pilothouse.apiserver.http import Headers, Response
 from pilothouse.apiserver.http2 import frames
 from pilothouse.apiserver.http2.frames import StreamFailure
-from pilothouse.apiserver.http2.hpack.encoder import encode_response
+from pilothouse.apiserver.http2.hpack import encode_response
 from pilothouse.apiserver.serving.exchange import NO_BODY_STATUS, ClientGone
 from pilothouse.apiserver.serving.state import NEVER
 from pilothouse.apiserver.serving.transport import CHUNK, ConnectionExchange

@@ -1,6 +1,8 @@
-"""Per-client limits: bytes, and timeouts with the resolution of the server's clock tick."""
+"""Per-client limits: bytes, timeouts with the resolution of the server's clock tick, and TCP keep-alive."""
 
 from __future__ import annotations
+
+import socket
 
 from pilothouse.machinery.dataclass import dataclass
 
@@ -24,3 +26,12 @@ class Limits:
     """Maximum connections; 0 = unlimited. Excess connections are closed before the TLS handshake."""
     http2_streams: int = 100
     """Maximum concurrent streams per HTTP/2 connection."""
+
+
+def keep_alive(connection: socket.socket, seconds: int = 180) -> None:
+    """Detect vanished peers by TCP keep-alive."""
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):
+        if hasattr(socket, option):
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), seconds)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from prometheus_client import Counter
 
 from pilothouse.apiserver.serving.http1 import Http1Connection
-from pilothouse.apiserver.serving.keep_alive import keep_alive
+from pilothouse.apiserver.serving.limits import keep_alive
 from pilothouse.apiserver.serving.state import ServingState
 from pilothouse.apiserver.tallies import REGISTRY
 

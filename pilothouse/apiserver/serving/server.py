@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import socket
 from collections.abc import Sequence
 
@@ -140,3 +141,10 @@ def bind(endpoint: ListenEndpoint) -> socket.socket:
     )
     sock.setblocking(False)
     return sock
+
+
+def insecure_endpoint(host: str, port: int) -> ListenEndpoint:
+    """Return the endpoint. Raises ValueError for non-loopback addresses."""
+    if not (host == "localhost" or ipaddress.ip_address(host).is_loopback):
+        raise ValueError(f"plain HTTP is served on loopback addresses only, not on {host}")
+    return ListenEndpoint("127.0.0.1" if host == "localhost" else host, port)

@@ -11,9 +11,8 @@ import ssl
 from collections.abc import Sequence
 from pathlib import Path
 
-from pilothouse.apiserver.serving.certificate_files import KeyPair, SniCertificate, certificate_names
 from pilothouse.apiserver.serving.openssl import CertificateRequests, server_context
-from pilothouse.apiserver.serving.tls_options import TlsOptions
+from pilothouse.apiserver.serving.tls_options import KeyPair, SniCertificate, TlsOptions, certificate_names
 from pilothouse.machinery.dataclass import dataclass
 
 _NO_CHECK_TIME = 0x200000  # X509_V_FLAG_NO_CHECK_TIME

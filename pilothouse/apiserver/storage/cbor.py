@@ -14,7 +14,7 @@ import orjson
 from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.storage.interface import Entry, Revision, Store
-from pilothouse.apiserver.storage.shown_as_json import ShownAsJson
+from pilothouse.apiserver.storage.json_view import ShownAsJson
 from pilothouse.machinery.cbor.wellformed import SELF_DESCRIBED
 from pilothouse.machinery.objects import copy_compact
 

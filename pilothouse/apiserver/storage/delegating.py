@@ -1,4 +1,4 @@
-"""Base classes of wrapping stores and watches. Subclasses override the methods they change."""
+"""Wrapping stores and watches: base classes, and per-resource views for resources with another storage format."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
 from pilothouse.apiserver.storage.interface import Batch, Entry, Page, Revision, Store, Watch
+from pilothouse.machinery.names import GroupResource
 
 
 class DelegatingStore:
@@ -71,3 +72,17 @@ class DelegatingWatch(ABC):
 
     async def aclose(self) -> None:
         await self._watch.aclose()
+
+
+class ResourceViews(ABC):
+    @abstractmethod
+    def of(self, resource: GroupResource) -> Store:
+        """Return the store for the registry of a resource."""
+
+    @abstractmethod
+    def provider_problems(self) -> list[str] | None:
+        """Return the problems of the required key providers by name; None without providers."""
+
+
+def store_of(store: Store, resource: GroupResource) -> Store:
+    return store.of(resource) if isinstance(store, ResourceViews) else store

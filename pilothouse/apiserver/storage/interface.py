@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from dataclasses import field
 from typing import Final, Protocol, TypeAlias
 
+from pilothouse.apiserver.storage.errors import TooLarge
 from pilothouse.machinery.dataclass import dataclass
 
 DEFAULT_ROOT: Final = "/registry"
@@ -131,3 +132,25 @@ class Store(Protocol):
         """Raise Unavailable if the store cannot serve reads and durable writes now."""
 
     async def close(self) -> None: ...
+
+
+MAX_MESSAGE: Final = 2 * 1024 * 1024
+MAX_REQUEST: Final = 3 * 512 * 1024
+
+_FRAME: Final = 32
+"""Overhead of a compared and written key with its value."""
+
+
+def check_message_size(key: str, value: bytes) -> None:
+    """Raise TooLarge for messages that upstream's client refuses to send."""
+    size = 2 * len(key) + len(value) + _FRAME
+    if size > MAX_MESSAGE:
+        why = f"trying to send message larger than max ({size} vs. {MAX_MESSAGE})"
+        raise TooLarge(f"rpc error: code = ResourceExhausted desc = {why}")
+
+
+def check_request_size(key: str, value: bytes) -> None:
+    """Raise TooLarge for requests that etcd refuses by default."""
+    check_message_size(key, value)
+    if 2 * len(key) + len(value) + _FRAME > MAX_REQUEST:
+        raise TooLarge

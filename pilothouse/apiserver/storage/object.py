@@ -19,7 +19,6 @@ from typing import TypeAlias
 import orjson
 
 from pilothouse.apiserver.storage.interface import Entry, Revision
-from pilothouse.apiserver.storage.labels_in_bytes import labels_in
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import METADATA_ORDER, Json, copy_compact, labels_of, metadata
 from pilothouse.machinery.schema.raw_json import RawFields, compact, dump_exactly, keep_raw
@@ -221,3 +220,29 @@ class StoredObject:
             obj = self._codec.printed(obj)
         rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
         return orjson.dumps({"metadata": obj["metadata"], **rest})[1:]
+
+
+_METADATA = b'"metadata":{'
+_LABELS = b'"labels":'
+
+
+def labels_in(stored: bytes, type_prefix: bytes) -> dict[str, str] | None:
+    """Return the labels of an object that begins with `type_prefix`, without parsing the object; None if parsing is
+    required.
+
+    The metadata before the labels has scalar values only, so its first brace belongs to the labels:
+
+        {"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","uid":"…","labels":{"app":"web"},"annotations":{…
+    """
+    start = len(type_prefix) + len(_METADATA)
+    if not stored.startswith(_METADATA, len(type_prefix)) or not stored.startswith(type_prefix):
+        return None
+    first = stored.find(b"{", start)
+    # A brace within a string does not follow `":`, and a brace behind the metadata follows a closing one.
+    if stored[first - len(_LABELS) : first] != _LABELS or stored.find(b"}", start, first) >= 0:
+        return {} if _LABELS not in stored else None
+    try:
+        labels: dict[str, str] = orjson.loads(stored[first : stored.find(b"}", first) + 1])
+    except orjson.JSONDecodeError:  # not the form that servers store
+        return None
+    return labels

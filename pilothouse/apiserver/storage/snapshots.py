@@ -16,8 +16,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import field
 from typing import Any, Final, Protocol, TypeAlias
 
-from pilothouse.apiserver.storage.cacher.cacher import Cacher
-from pilothouse.apiserver.storage.cacher.cachers import cachers_of
+from pilothouse.apiserver.storage.cacher.cacher import Cacher, cachers_of
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict, Unavailable
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Entry, Revision, Store
 from pilothouse.machinery.dataclass import dataclass

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pilothouse.apiserver.http import Headers
-from pilothouse.apiserver.outbound.compression import inflated
 from pilothouse.apiserver.outbound.dialing import Locate
 from pilothouse.apiserver.outbound.exchange import BackendExchange, Head
 from pilothouse.apiserver.outbound.failures import BackendFailed
 from pilothouse.apiserver.outbound.pool import ConnectionPool
-from pilothouse.apiserver.outbound.request import AnswerTooLarge, OutboundRequest, OutboundResponse, read_answer
+from pilothouse.apiserver.outbound.request import (
+    AnswerTooLarge,
+    OutboundRequest,
+    OutboundResponse,
+    inflated,
+    read_answer,
+)
 from pilothouse.apiserver.outbound.targets import Target, target_of
 from pilothouse.apiserver.webhook.endpoint import ServiceReference, WebhookCallFailed, WebhookEndpoint, tls_context
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver, ServiceUnresolved

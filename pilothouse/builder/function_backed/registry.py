@@ -22,11 +22,10 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.stored_resource import keys_of
 from pilothouse.apiserver.registry.view import BareView, RegistryView
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
-from pilothouse.apiserver.storage.delegating import DelegatingStore
+from pilothouse.apiserver.storage.delegating import DelegatingStore, store_of
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Entry, Revision, Store
 from pilothouse.apiserver.storage.object import StoredObject
-from pilothouse.apiserver.storage.views import store_of
 from pilothouse.builder.function_backed.answers import Answer, AnswerReader
 from pilothouse.builder.function_backed.following import Following
 from pilothouse.builder.function_backed.functions import Functions

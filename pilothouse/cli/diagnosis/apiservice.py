@@ -20,7 +20,7 @@ from pilothouse.aggregator.proxy.transport import (
 )
 from pilothouse.apiserver.authn.user import ANONYMOUS
 from pilothouse.apiserver.outbound.targets import Target
-from pilothouse.apiserver.serving.certificate_files import KeyPair
+from pilothouse.apiserver.serving.tls_options import KeyPair
 from pilothouse.cli.diagnosis.answers import (
     REJECTED_FRONT_PROXY,
     DiscoveryRequest,

@@ -8,9 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 from pilothouse.apiserver.storage.sqlite.directory import DataDirectory
-from pilothouse.apiserver.storage.sqlite.errors import UNREADABLE
 from pilothouse.apiserver.storage.sqlite.history import newest_revision, rows
-from pilothouse.apiserver.storage.sqlite.schema import open_to_read, read_meta
+from pilothouse.apiserver.storage.sqlite.schema import UNREADABLE, open_to_read, read_meta
 from pilothouse.cli.diagnosis.findings import Finding, failed, note
 from pilothouse.cli.stores.opening import ServedSource
 from pilothouse.client.discovery import APIResource, DiscoveryClient

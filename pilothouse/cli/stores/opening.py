@@ -10,8 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pilothouse.apiserver.storage.backup.lines import entry_in
-from pilothouse.apiserver.storage.backup.model import BackupError, SavedEntry, Source, Target
+from pilothouse.apiserver.storage.backup.model import BackupError, SavedEntry, Source, Target, entry_in
 from pilothouse.apiserver.storage.backup.sqlite import SqliteSource, SqliteTarget
 from pilothouse.apiserver.storage.backup.store_endpoint import PATH
 from pilothouse.apiserver.storage.interface import Revision

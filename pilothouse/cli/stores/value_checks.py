@@ -11,7 +11,7 @@ from pilothouse.apiserver.storage.backup.model import SavedEntry
 from pilothouse.apiserver.storage.encryption.configuration import Encryption
 from pilothouse.apiserver.storage.encryption.transformer import Transformer
 from pilothouse.apiserver.storage.errors import TransformFailed, Undecodable
-from pilothouse.apiserver.storage.protobuf import MAGIC, from_protobuf
+from pilothouse.apiserver.storage.json_view import MAGIC, from_protobuf
 from pilothouse.machinery.cbor.wellformed import SELF_DESCRIBED
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json

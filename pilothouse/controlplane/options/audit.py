@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pilothouse.apiserver.audit.sizes import MAX_BATCH, MAX_EVENT
+from pilothouse.apiserver.audit.truncation import MAX_BATCH, MAX_EVENT
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags import BOOL, DURATION, FLOAT, INT, STRING, flag

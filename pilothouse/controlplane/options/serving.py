@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
-from pilothouse.apiserver.serving.certificate_files import KeyPair
-from pilothouse.apiserver.serving.tls_options import INSECURE_NAMES, PREFERRED_NAMES, VERSIONS, unknown_names
+from pilothouse.apiserver.serving.tls_options import INSECURE_NAMES, PREFERRED_NAMES, VERSIONS, KeyPair, unknown_names
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.controlplane.options.pilothouse import TaskGroup
 from pilothouse.machinery.dataclass import dataclass

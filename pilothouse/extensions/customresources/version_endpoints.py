@@ -16,9 +16,9 @@ from pilothouse.apiserver.registry.scale import SCALE
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.view import StatusStore
 from pilothouse.apiserver.storage.cbor import CborStore
+from pilothouse.apiserver.storage.delegating import store_of
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.object import Fields
-from pilothouse.apiserver.storage.views import store_of
 from pilothouse.extensions.conversion.converter import ConvertedValues, WebhookConverter
 from pilothouse.extensions.conversion.on_demand import ConvertingRegistry
 from pilothouse.extensions.conversion.store import ConvertingStore, Forms

@@ -17,7 +17,7 @@ import orjson
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Store
-from pilothouse.apiserver.storage.protobuf import ProtobufStore
+from pilothouse.apiserver.storage.json_view import ProtobufStore
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.discovery.endpoint_slices import SERVICE_NAME_LABEL
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of

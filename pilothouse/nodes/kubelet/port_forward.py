@@ -11,9 +11,8 @@ from typing import Final
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.proxy.stream_tunnel import PREFIX, tunneled_protocols
 from pilothouse.apiserver.serving.upgrade import RawConnection, raw_connection, until_one_ends
-from pilothouse.apiserver.serving.websocket import handshake_refusal, switched
-from pilothouse.apiserver.serving.websocket_duplex import DuplexWebSocket
-from pilothouse.apiserver.serving.websocket_frames import BINARY
+from pilothouse.apiserver.serving.websocket import BINARY, handshake_refusal, switched
+from pilothouse.apiserver.serving.websocket_channels import DuplexWebSocket
 from pilothouse.apiserver.spdy.connection import SpdyConnection, StreamRefused
 from pilothouse.apiserver.spdy.stream import SpdyStream
 from pilothouse.machinery.dataclass import dataclass

@@ -9,11 +9,11 @@ from typing import Final
 import orjson
 
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.apiserver.serving.client_certificate import client_certificate
 from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
 from pilothouse.apiserver.serving.server import Server
 from pilothouse.apiserver.serving.tls_context import TlsFiles
+from pilothouse.apiserver.serving.tls_options import KeyPair
 from pilothouse.nodes.kubelet.commands import exec_or_attach, run_once
 from pilothouse.nodes.kubelet.host import Host
 from pilothouse.nodes.kubelet.logs import container_log

@@ -21,8 +21,8 @@ from pilothouse.apiserver.serving.websocket_channels import (
     V4_BASE64,
     V5,
     Channels,
+    DuplexWebSocket,
 )
-from pilothouse.apiserver.serving.websocket_duplex import DuplexWebSocket
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.nodes.kubelet.session import Nowhere, Session, Work, status_bytes
 

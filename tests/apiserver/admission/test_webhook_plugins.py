@@ -17,7 +17,7 @@ from pilothouse.apiserver.admission.webhook.validating import ValidatingAdmissio
 from pilothouse.apiserver.audit.annotations import METADATA, REQUEST, Annotations
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.always import AlwaysAllow
-from pilothouse.apiserver.storage.cacher.errors import CacheNotReady
+from pilothouse.apiserver.storage.errors import CacheNotReady
 from pilothouse.apiserver.webhook.endpoint import WebhookCallFailed, refused
 from pilothouse.machinery.errors import BadRequest, Forbidden
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilothouse.apiserver.audit.backends import BatchBackend, BatchConfig, BlockingBackend
-from pilothouse.apiserver.audit.log_backend import LogBackend, legacy_line
-from pilothouse.apiserver.audit.rotation import RotatedFile
+from pilothouse.apiserver.audit.log_backend import LogBackend, RotatedFile, legacy_line
 from pilothouse.apiserver.audit.truncation import Truncation
 
 

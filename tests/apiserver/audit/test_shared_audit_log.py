@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from pathlib import Path
 
-from pilothouse.apiserver.audit.rotation import RotatedFile
+from pilothouse.apiserver.audit.log_backend import RotatedFile
 
 WRITERS, LINES = 3, 400
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.apiserver.flowcontrol.demand import DemandStats, SeatDemand
 from pilothouse.apiserver.flowcontrol.levels import SeatClaim, allocate
 from pilothouse.apiserver.flowcontrol.queue_set import QueueSet, Queuing, Rejected, Ticket
 from pilothouse.apiserver.flowcontrol.shuffle_sharding import deal, flow_hash
+from pilothouse.apiserver.flowcontrol.use import DemandStats, SeatDemand
 
 QUEUES = Queuing(queues=8, hand=2, length=50)
 

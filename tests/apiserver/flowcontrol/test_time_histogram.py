@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.flowcontrol.time_histogram import TimeHistogram
-from pilothouse.apiserver.flowcontrol.use import KindUse, LevelUse
+from pilothouse.apiserver.flowcontrol.use import KindUse, LevelUse, TimeHistogram
 
 SECOND = 1e9
 

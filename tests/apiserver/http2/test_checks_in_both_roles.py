@@ -12,8 +12,8 @@ from transport_double import Pipe
 
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.http2 import frames
-from pilothouse.apiserver.http2.flood import BURST
 from pilothouse.apiserver.http2.frames import ErrorCode, Setting
+from pilothouse.apiserver.http2.reader import BURST
 from pilothouse.apiserver.outbound.connection import INPUT
 from pilothouse.apiserver.outbound.http2_connection import Http2BackendConnection
 from pilothouse.apiserver.serving.http2_connection import Http2Connection

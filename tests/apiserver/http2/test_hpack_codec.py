@@ -8,13 +8,17 @@ from hpack.table import HeaderTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.apiserver.http2.field_block import FieldBlock
+from pilothouse.apiserver.http2 import hpack, huffman
+from pilothouse.apiserver.http2.dispatcher import FieldBlock
 from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode
-from pilothouse.apiserver.http2.hpack import encoder, huffman
-from pilothouse.apiserver.http2.hpack.decoder import Decoder
-from pilothouse.apiserver.http2.hpack.encoder import encode_request, encode_response
-from pilothouse.apiserver.http2.hpack.integers import read_integer, write_integer
-from pilothouse.apiserver.http2.hpack.static_table import STATIC_TABLE
+from pilothouse.apiserver.http2.hpack import (
+    STATIC_TABLE,
+    Decoder,
+    encode_request,
+    encode_response,
+    read_integer,
+    write_integer,
+)
 
 ORDINARY = [b"accept", b"user-agent", b"x-new", b"authorization", b"a"]
 NAMES = st.sampled_from([b":path", *ORDINARY])
@@ -45,11 +49,11 @@ def test_bad_padding_and_the_end_symbol_are_no_huffman_code(data: bytes) -> None
 @given(st.lists(st.tuples(FIELDS, st.booleans()), max_size=8), st.sampled_from([0, 60, 300, 4096]))
 @settings(max_examples=60)
 def test_a_decoder_follows_its_client_s_table(blocks: list[tuple[list[tuple[bytes, bytes]], bool]], size: int) -> None:
-    encoder, decoder = reference.Encoder(), Decoder(1 << 20)
+    hpack, decoder = reference.Encoder(), Decoder(1 << 20)
     for number, (fields, coded) in enumerate(blocks):
         if number == 2:
-            encoder.header_table_size = size
-        assert decoder.decode(encoder.encode(fields, huffman=coded)) == fields
+            hpack.header_table_size = size
+        assert decoder.decode(hpack.encode(fields, huffman=coded)) == fields
 
 
 @given(st.lists(st.tuples(st.sampled_from(ORDINARY), VALUES), max_size=6), st.sampled_from([100, 200, 201, 404, 503]))
@@ -62,8 +66,8 @@ def test_answers_are_read_by_a_client(fields: list[tuple[bytes, bytes]], status:
 def test_names_that_others_make_up_are_remembered_within_bounds() -> None:
     for number in range(3000):
         encode_request(b"GET", b"/", b"a", [(b"x-%d" % number, b""), (b"x-" + b"n" * 100 + b"%d" % number, b"")])
-    assert len(encoder._NAMES) <= 1024
-    assert max(map(len, encoder._NAMES)) <= 64
+    assert len(hpack._NAMES) <= 1024
+    assert max(map(len, hpack._NAMES)) <= 64
 
 
 @given(st.integers(0, (1 << 28) - 1), st.sampled_from([0x0F, 0x1F, 0x3F, 0x7F]))
@@ -81,15 +85,15 @@ def test_any_block_is_decoded_or_refused(block: bytes) -> None:
 
 
 def test_a_list_over_the_limit_is_reported_and_the_table_stays_in_step() -> None:
-    encoder, decoder = reference.Encoder(), Decoder(5000)
-    assert decoder.decode(encoder.encode([(b"bomb", b"x" * 3000)])) == [(b"bomb", b"x" * 3000)]
-    assert decoder.decode(encoder.encode([(b"bomb", b"x" * 3000)] * 3 + [(b"kept", b"here")])) is None
-    assert decoder.decode(encoder.encode([(b"kept", b"here")])) == [(b"kept", b"here")]
+    hpack, decoder = reference.Encoder(), Decoder(5000)
+    assert decoder.decode(hpack.encode([(b"bomb", b"x" * 3000)])) == [(b"bomb", b"x" * 3000)]
+    assert decoder.decode(hpack.encode([(b"bomb", b"x" * 3000)] * 3 + [(b"kept", b"here")])) is None
+    assert decoder.decode(hpack.encode([(b"kept", b"here")])) == [(b"kept", b"here")]
 
 
 def test_a_list_far_over_the_limit_is_not_decoded_to_its_end() -> None:
-    encoder, decoder = reference.Encoder(), Decoder(5000)
-    decoder.decode(encoder.encode([(b"bomb", b"x" * 3000)]))
+    hpack, decoder = reference.Encoder(), Decoder(5000)
+    decoder.decode(hpack.encode([(b"bomb", b"x" * 3000)]))
     with pytest.raises(ConnectionFailure) as failure:
         decoder.decode(b"\xbe" * 4 + b"\x80")  # the broken field at the end is never reached
     assert failure.value.code == ErrorCode.PROTOCOL_ERROR
@@ -118,8 +122,8 @@ def test_a_block_may_come_in_parts_that_end_anywhere(fields: list[tuple[bytes, b
 
 
 def test_many_short_parts_count_like_one_long_part() -> None:
-    encoder, decoder = reference.Encoder(), Decoder(50_000)
-    decoder.decode(encoder.encode([(b"bomb", b"x" * 3000)]))
+    hpack, decoder = reference.Encoder(), Decoder(50_000)
+    decoder.decode(hpack.encode([(b"bomb", b"x" * 3000)]))
     parts = FieldBlock(decoder, 1, end_stream=True, deadline=0)
     for _ in range(16):
         parts.add(b"\xbe")
@@ -151,6 +155,6 @@ def test_blocks_against_the_rules_are_refused(block: bytes) -> None:
 def test_names_that_others_make_up_are_not_kept_for_ever() -> None:
     for number in range(3000):
         encode_response(200, [(b"x-%d" % number, b"v"), (b"x-%d" % number + b"n" * 1000, b"v")])
-    assert len(encoder._NAMES) <= 1024
-    assert max(map(len, encoder._NAMES)) <= 64
+    assert len(hpack._NAMES) <= 1024
+    assert max(map(len, hpack._NAMES)) <= 64
     assert encode_response(200, [(b"connection", b"close")]) == encode_response(200, [])

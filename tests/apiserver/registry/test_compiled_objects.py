@@ -12,7 +12,7 @@ from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy
-from pilothouse.apiserver.storage.cacher.errors import CacheNotReady
+from pilothouse.apiserver.storage.errors import CacheNotReady
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.machinery.objects import Json, name_of
 

@@ -29,10 +29,10 @@ from pilothouse.apiserver.filters.authentication import with_authentication
 from pilothouse.apiserver.filters.status_errors import with_status_errors
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.serving import tls_context
-from pilothouse.apiserver.serving.certificate_files import KeyPair, SniCertificate
 from pilothouse.apiserver.serving.listener import TLS_HANDSHAKE_ERRORS
 from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
 from pilothouse.apiserver.serving.server import Server
+from pilothouse.apiserver.serving.tls_options import KeyPair, SniCertificate
 from pilothouse.controlplane.certificates.issue import Authority, certificate_pem, key_pem, new_authority, new_key
 from pilothouse.controlplane.certificates.keep import keep_authority
 from pilothouse.controlplane.certificates.paths import CertificatePaths

@@ -9,7 +9,7 @@ from serving_harness import Http1Client, Http2Client, client_context, secure_opt
 
 from pilothouse.apiserver.head_fields import InvalidHead, check_fields, check_request
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.http2.hpack.encoder import encode_request
+from pilothouse.apiserver.http2.hpack import encode_request
 from pilothouse.apiserver.outbound.connection import BackendConnection
 from pilothouse.apiserver.outbound.failures import BackendFailed
 from pilothouse.apiserver.outbound.targets import Target

@@ -17,8 +17,8 @@ from transport_double import Pipe
 
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.http2 import frames
-from pilothouse.apiserver.http2.flood import BURST
 from pilothouse.apiserver.http2.frames import ErrorCode, frame_header
+from pilothouse.apiserver.http2.reader import BURST
 from pilothouse.apiserver.serving.http2_connection import Http2Connection
 from pilothouse.apiserver.serving.limits import Limits
 from pilothouse.apiserver.serving.state import ServingState

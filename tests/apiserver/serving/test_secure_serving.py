@@ -15,12 +15,17 @@ from serving_harness import Http1Client, Http2Client, answering, client_context,
 
 from pilothouse.apiserver.authn.authorities import AuthorityFiles
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.serving.certificate_files import KeyPair, SniCertificate, parse_sni_certificate
 from pilothouse.apiserver.serving.client_certificate import client_certificate
 from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
 from pilothouse.apiserver.serving.server import Server
 from pilothouse.apiserver.serving.tls_context import TlsFiles
-from pilothouse.apiserver.serving.tls_options import DEFAULT_CIPHERS, tls_options
+from pilothouse.apiserver.serving.tls_options import (
+    DEFAULT_CIPHERS,
+    KeyPair,
+    SniCertificate,
+    parse_sni_certificate,
+    tls_options,
+)
 from pilothouse.controlplane.certificates.ensure import ServingNames
 from pilothouse.controlplane.certificates.issue import (
     Authority,

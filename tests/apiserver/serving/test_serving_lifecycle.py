@@ -10,9 +10,8 @@ from patience import PATIENCE
 from serving_harness import Http1Client, Http2Client, answering, client_context, eventually, secure_options, serving
 
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.serving.insecure import insecure_endpoint
 from pilothouse.apiserver.serving.secure import SecureServing
-from pilothouse.apiserver.serving.server import ListenEndpoint, Server
+from pilothouse.apiserver.serving.server import ListenEndpoint, Server, insecure_endpoint
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 
 

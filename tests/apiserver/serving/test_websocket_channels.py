@@ -12,9 +12,8 @@ import pytest
 from patience import PATIENCE
 
 from pilothouse.apiserver.serving.upgrade import RawConnection
-from pilothouse.apiserver.serving.websocket_channels import V4_BASE64, V5, Channels, Received
-from pilothouse.apiserver.serving.websocket_duplex import DuplexWebSocket
-from pilothouse.apiserver.serving.websocket_frames import unmasked
+from pilothouse.apiserver.serving.websocket import unmasked
+from pilothouse.apiserver.serving.websocket_channels import V4_BASE64, V5, Channels, DuplexWebSocket, Received
 
 TEXT, BINARY, CLOSE, PING = 0x1, 0x2, 0x8, 0x9
 MASK = b"\x01\x02\x03\x04"

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilothouse.apiserver.storage.interface import Entry
-from pilothouse.apiserver.storage.labels_in_bytes import labels_in
-from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
+from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject, labels_in
 from pilothouse.machinery.objects import labels_of
 
 CODEC = ObjectCodec("Thing", "v1", lambda obj: {})

@@ -7,8 +7,7 @@ from cacher_harness import PREFIX, put, ready_events, remove
 from cacher_memory_store import MemoryStore
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
-from pilothouse.apiserver.storage.cacher.errors import TooOld
-from pilothouse.apiserver.storage.errors import Compacted
+from pilothouse.apiserver.storage.errors import Compacted, TooOld
 
 
 async def test_a_watch_that_expires_ends_when_it_has_seen_everything(store: MemoryStore, cacher: Cacher) -> None:

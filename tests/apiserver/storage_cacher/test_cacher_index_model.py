@@ -13,12 +13,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from pilothouse.apiserver.storage.cacher import indexes, object_index, postings, state
+from pilothouse.apiserver.storage.cacher import indexes, object_index, state
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.direct_reader import DirectReader
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
-from pilothouse.apiserver.storage.cacher.pages import CachedPage, ListSelection
-from pilothouse.apiserver.storage.cacher.selection_predicate import SelectionPredicate
+from pilothouse.apiserver.storage.cacher.selection import CachedPage, ListSelection, SelectionPredicate
 from pilothouse.apiserver.storage.cacher.window import WindowLimits
 from pilothouse.machinery.selectors import fields, labels
 
@@ -63,7 +62,7 @@ class IndexMachine(RuleBasedStateMachine):
             (object_index, "_TURN", 2),
             (object_index, "_MOST_LABELS", 3),
             (object_index, "_MOST_VALUES", 2),
-            (postings, "_LONG", 3),
+            (object_index, "_LONG", 3),
         ]:
             self.patch.setattr(module, name, few)
         self.store = MemoryStore()

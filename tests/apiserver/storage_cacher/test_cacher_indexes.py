@@ -7,7 +7,7 @@ from cacher_harness import PREFIX, key, put, running, value
 from cacher_memory_store import MemoryStore
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
-from pilothouse.apiserver.storage.cacher.selection_predicate import SelectionPredicate
+from pilothouse.apiserver.storage.cacher.selection import SelectionPredicate
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.selectors import fields, labels
 

@@ -7,10 +7,9 @@ from cacher_harness import PREFIX, ManualClock, key, labelled, put, remove, runn
 from cacher_memory_store import MemoryStore
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
-from pilothouse.apiserver.storage.cacher.errors import CacheNotReady, TooLargeRevision
-from pilothouse.apiserver.storage.cacher.pages import CachedPage
+from pilothouse.apiserver.storage.cacher.selection import CachedPage
 from pilothouse.apiserver.storage.cacher.window import WindowLimits
-from pilothouse.apiserver.storage.errors import Compacted
+from pilothouse.apiserver.storage.errors import CacheNotReady, Compacted, TooLargeRevision
 
 
 def keys(page: CachedPage) -> list[str]:

@@ -11,7 +11,7 @@ from cacher_memory_store import MemoryStore
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.direct_reader import DirectReader
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
-from pilothouse.apiserver.storage.cacher.pages import ListSelection
+from pilothouse.apiserver.storage.cacher.selection import ListSelection
 from pilothouse.apiserver.tallies import REGISTRY
 
 LABELS = {"group": "", "resource": "configmaps"}

@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
-from pilothouse.apiserver.storage.cacher.errors import TooLargeRevision, TooOld
 from pilothouse.apiserver.storage.cacher.events import WatchEvent, bookmark
-from pilothouse.apiserver.storage.cacher.pages import CacheKeyRange
+from pilothouse.apiserver.storage.cacher.selection import CacheKeyRange
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.cacher.window import WindowLimits
-from pilothouse.apiserver.storage.errors import Compacted
+from pilothouse.apiserver.storage.errors import Compacted, TooLargeRevision, TooOld
 from pilothouse.apiserver.storage.interface import Entry, Revision
 from pilothouse.apiserver.storage.object import StoredObject
 

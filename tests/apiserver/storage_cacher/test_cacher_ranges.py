@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pilothouse.apiserver.storage.cacher.direct_reader import DirectReader
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
-from pilothouse.apiserver.storage.cacher.pages import ListSelection
+from pilothouse.apiserver.storage.cacher.selection import ListSelection
 from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.apiserver.storage.object import StoredObject
 

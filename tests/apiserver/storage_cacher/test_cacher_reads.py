@@ -7,8 +7,7 @@ from cacher_harness import ManualClock, key, put, remove, running, settle, text_
 from cacher_memory_store import MemoryStore
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
-from pilothouse.apiserver.storage.cacher.errors import TooLargeRevision
-from pilothouse.apiserver.storage.errors import Unavailable
+from pilothouse.apiserver.storage.errors import TooLargeRevision, Unavailable
 
 
 async def test_a_get_is_answered_without_reading_the_store(store: MemoryStore, cacher: Cacher) -> None:

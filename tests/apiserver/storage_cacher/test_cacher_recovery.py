@@ -9,7 +9,7 @@ from cacher_harness import CODEC, CONFIG_MAPS, PREFIX, ManualClock, key, put, re
 from cacher_memory_store import MemoryStore
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
-from pilothouse.apiserver.storage.cacher.errors import CacheNotReady, TooOld
+from pilothouse.apiserver.storage.errors import CacheNotReady, TooOld
 
 
 async def test_a_broken_watch_ends_all_watchers_and_heals(

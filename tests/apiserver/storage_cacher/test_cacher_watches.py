@@ -8,10 +8,10 @@ from cacher_harness import PREFIX, ManualClock, key, labelled, put, ready_events
 from cacher_memory_store import MemoryStore
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
-from pilothouse.apiserver.storage.cacher.errors import TooLargeRevision, TooOld
 from pilothouse.apiserver.storage.cacher.events import WatchEvent
-from pilothouse.apiserver.storage.cacher.selection_predicate import SelectionPredicate
+from pilothouse.apiserver.storage.cacher.selection import SelectionPredicate
 from pilothouse.apiserver.storage.cacher.window import WindowLimits
+from pilothouse.apiserver.storage.errors import TooLargeRevision, TooOld
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.selectors import fields, labels
 

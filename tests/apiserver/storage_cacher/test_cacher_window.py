@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from pilothouse.apiserver.storage.cacher.errors import TooOld
 from pilothouse.apiserver.storage.cacher.events import CacheChange
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
 from pilothouse.apiserver.storage.cacher.window import ChangeWindow, WindowLimits
+from pilothouse.apiserver.storage.errors import TooOld
 from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.machinery.names import GroupResource
 

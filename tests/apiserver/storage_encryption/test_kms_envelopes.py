@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from kms_plugin import KmsPlugin
 
-from pilothouse.apiserver.storage.encryption.kms.provider import KmsProvider
+from pilothouse.apiserver.storage.encryption.kms_provider import KmsProvider
 from pilothouse.apiserver.storage.encryption.transformer import Plain
 from pilothouse.apiserver.storage.errors import TransformFailed
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilothouse.apiserver.storage.encryption.kms.envelope import ExtendedNonceGcm
+from pilothouse.apiserver.storage.encryption.kms_provider import ExtendedNonceGcm
 from pilothouse.apiserver.storage.encryption.local import AesCbc, AesGcm, Identity, Secretbox
 from pilothouse.apiserver.storage.encryption.transformer import Plain, Prefixed, PrefixTransformers, Transformer
 from pilothouse.apiserver.storage.errors import TransformFailed

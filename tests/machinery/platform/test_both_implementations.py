@@ -128,7 +128,7 @@ def test_who_waits_for_a_lock_gets_it(environment: Mapping[str, str], tmp_path: 
 
 _ROTATE = """
 import pathlib, sys
-from pilothouse.apiserver.audit.rotation import RotatedFile
+from pilothouse.apiserver.audit.log_backend import RotatedFile
 from pilothouse.machinery.files import PRIVATE, write_atomically
 folder = pathlib.Path(sys.argv[1])
 file = RotatedFile(folder / "audit.log", max_bytes=10)

@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from pilothouse.apiserver.admission.interface import NOT_YET_READY, Attributes, refused
 from pilothouse.apiserver.admission.matching import MatchCriteria
-from pilothouse.apiserver.storage.cacher.errors import CacheNotReady
+from pilothouse.apiserver.storage.errors import CacheNotReady
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json, name_of

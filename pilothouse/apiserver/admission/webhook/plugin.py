@@ -12,7 +12,7 @@ from pilothouse.apiserver.admission.versioned import versioned
 from pilothouse.apiserver.admission.webhook.calling import WebhookClient
 from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
 from pilothouse.apiserver.authz.interface import Authorizer
-from pilothouse.apiserver.storage.cacher.errors import CacheNotReady
+from pilothouse.apiserver.storage.errors import CacheNotReady
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden
 

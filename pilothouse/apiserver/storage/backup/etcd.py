@@ -17,7 +17,7 @@ from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.etcd import messages
 from pilothouse.apiserver.storage.etcd.client import EtcdClient, Message
 from pilothouse.apiserver.storage.etcd.failures import CompactedRevision, LeaseNotFound
-from pilothouse.apiserver.storage.etcd.keys import EtcdKeyRange
+from pilothouse.apiserver.storage.etcd.messages import EtcdKeyRange
 from pilothouse.apiserver.storage.etcd.store import EtcdStore
 from pilothouse.apiserver.storage.interface import Revision
 

@@ -21,8 +21,16 @@ from typing import Any, Final
 
 import orjson
 
-from pilothouse.apiserver.storage.backup.lines import bytes_in, content_of, entry_in, line_of
-from pilothouse.apiserver.storage.backup.model import BackupError, SavedEntry, SavedFile, Source
+from pilothouse.apiserver.storage.backup.model import (
+    BackupError,
+    SavedEntry,
+    SavedFile,
+    Source,
+    bytes_in,
+    content_of,
+    entry_in,
+    line_of,
+)
 from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.event_loop import yield_periodically, yield_to_loop

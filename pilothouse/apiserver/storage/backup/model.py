@@ -8,9 +8,10 @@ entry gets a revision above any that clients may have seen, so older watches end
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncIterator
 from dataclasses import field
-from typing import Protocol
+from typing import Any, Protocol
 
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.interface import Revision
@@ -71,3 +72,26 @@ class Target(Protocol):
     async def fill(self, source: Source, *, at_least: Revision) -> Revision:
         """Store all entries of the source or none, each at a revision greater than `at_least`. Return the store's
         revision, up to which history is compacted. Raises NotEmpty or StorageError."""
+
+
+def entry_in(line: dict[str, Any]) -> SavedEntry:
+    """Parse an entry. Raises KeyError or ValueError for malformed lines."""
+    return SavedEntry(line["key"], bytes_in(line), line["created"], line["modified"], line.get("ttl", 0))
+
+
+def line_of(entry: SavedEntry) -> dict[str, Any]:
+    line: dict[str, Any] = {"key": entry.key, "created": entry.created, "modified": entry.modified}
+    if entry.ttl:
+        line["ttl"] = entry.ttl
+    return line | content_of(entry.value)
+
+
+def content_of(value: bytes) -> dict[str, str]:
+    try:
+        return {"text": value.decode()}
+    except UnicodeDecodeError:
+        return {"bytes": base64.b64encode(value).decode()}
+
+
+def bytes_in(line: dict[str, Any]) -> bytes:
+    return str(line["text"]).encode() if "text" in line else base64.b64decode(line["bytes"])

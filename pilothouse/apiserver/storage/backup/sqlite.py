@@ -14,11 +14,19 @@ from typing import Final, Self
 
 from pilothouse.apiserver.storage.backup.model import BackupError, NotEmpty, SavedEntry, Source
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Revision
-from pilothouse.apiserver.storage.sqlite.checksums import COLUMNS, checksum
 from pilothouse.apiserver.storage.sqlite.directory import DataDirectory
-from pilothouse.apiserver.storage.sqlite.errors import UNREADABLE, DamagedStore
 from pilothouse.apiserver.storage.sqlite.history import newest_revision, rows
-from pilothouse.apiserver.storage.sqlite.schema import connect, open_to_read, prepare, transaction, write_meta
+from pilothouse.apiserver.storage.sqlite.schema import (
+    COLUMNS,
+    UNREADABLE,
+    DamagedStore,
+    checksum,
+    connect,
+    open_to_read,
+    prepare,
+    transaction,
+    write_meta,
+)
 from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.platform import sync_directory
 

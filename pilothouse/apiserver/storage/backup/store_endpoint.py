@@ -20,8 +20,7 @@ from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.resource_version import parse_resource_version
-from pilothouse.apiserver.storage.backup.lines import line_of
-from pilothouse.apiserver.storage.backup.model import SavedEntry
+from pilothouse.apiserver.storage.backup.model import SavedEntry, line_of
 from pilothouse.apiserver.storage.interface import Entry, Page, Revision
 from pilothouse.apiserver.storage.snapshots import Snapshots
 from pilothouse.machinery.errors import Forbidden, MethodNotAllowed

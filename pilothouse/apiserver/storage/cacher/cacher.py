@@ -10,23 +10,21 @@ Guarantees, on one event loop and without locks:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary, WeakSet
 
 from pilothouse.apiserver.storage.cacher.bookmarks import BookmarkSchedule
 from pilothouse.apiserver.storage.cacher.clock import CacheClock, LoopClock
 from pilothouse.apiserver.storage.cacher.direct_reader import DirectReader
-from pilothouse.apiserver.storage.cacher.dispatch import CacheWatchers
-from pilothouse.apiserver.storage.cacher.errors import CacheNotReady, TooLargeRevision
 from pilothouse.apiserver.storage.cacher.events import Predicate, WatchEvent, bookmark
-from pilothouse.apiserver.storage.cacher.feed import CacheFeed
-from pilothouse.apiserver.storage.cacher.freshness import Freshness
+from pilothouse.apiserver.storage.cacher.feed import CacheFeed, CacheWatchers
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
-from pilothouse.apiserver.storage.cacher.pages import CachedPage, ListSelection
-from pilothouse.apiserver.storage.cacher.readiness import Readiness
+from pilothouse.apiserver.storage.cacher.readiness import Freshness, Readiness
 from pilothouse.apiserver.storage.cacher.reflector import StoreReflector
+from pilothouse.apiserver.storage.cacher.selection import CachedPage, ListSelection
 from pilothouse.apiserver.storage.cacher.state import CacheState
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher, WatchOptions, WatchStart
 from pilothouse.apiserver.storage.cacher.window import ChangeWindow, WindowLimits
-from pilothouse.apiserver.storage.errors import Unavailable, Undecodable
+from pilothouse.apiserver.storage.errors import CacheNotReady, TooLargeRevision, Unavailable, Undecodable
 from pilothouse.apiserver.storage.interface import Revision, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.apiserver.tracing.spans import CURRENT, SpanAttributes, audited, spanned
@@ -293,3 +291,11 @@ class Cacher:
 
     def _request_progress(self) -> None:
         self._reflector.request_progress()
+
+
+_OF_STORES: WeakKeyDictionary[Store, WeakSet[Cacher]] = WeakKeyDictionary()
+
+
+def cachers_of(store: Store) -> WeakSet[Cacher]:
+    """Return the watch caches of the store in this process. Stores and caches are held by weak references."""
+    return _OF_STORES.setdefault(store, WeakSet())

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.storage.cacher.errors import TooLargeRevision
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
-from pilothouse.apiserver.storage.cacher.pages import CachedPage, ListSelection, select
-from pilothouse.apiserver.storage.errors import FutureRevision
+from pilothouse.apiserver.storage.cacher.selection import CachedPage, ListSelection, select
+from pilothouse.apiserver.storage.errors import FutureRevision, TooLargeRevision
 from pilothouse.apiserver.storage.interface import Page, Revision, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.apiserver.tracing.spans import SpanAttributes, audited, spanned

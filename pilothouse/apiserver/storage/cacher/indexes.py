@@ -12,10 +12,8 @@ from itertools import chain
 
 from pilothouse.apiserver.storage.cacher.clock import CacheClock, CacheTimer
 from pilothouse.apiserver.storage.cacher.events import Predicate
-from pilothouse.apiserver.storage.cacher.object_index import FieldIndex, LabelIndex, ObjectIndex
-from pilothouse.apiserver.storage.cacher.pages import CacheKeyRange
-from pilothouse.apiserver.storage.cacher.postings import KeyRun
-from pilothouse.apiserver.storage.cacher.selection_predicate import Demand, SelectionPredicate
+from pilothouse.apiserver.storage.cacher.object_index import FieldIndex, KeyRun, LabelIndex, ObjectIndex
+from pilothouse.apiserver.storage.cacher.selection import CacheKeyRange, Demand, SelectionPredicate
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass
 

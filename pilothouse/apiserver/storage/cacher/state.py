@@ -11,7 +11,7 @@ from sortedcontainers import SortedDict
 from pilothouse.apiserver.storage.cacher.clock import CacheClock
 from pilothouse.apiserver.storage.cacher.events import CacheChange
 from pilothouse.apiserver.storage.cacher.indexes import FEW, CacheIndexes, Candidates
-from pilothouse.apiserver.storage.cacher.pages import CachedPage, CacheKeyRange, ListSelection, select
+from pilothouse.apiserver.storage.cacher.selection import CachedPage, CacheKeyRange, ListSelection, select
 from pilothouse.apiserver.storage.interface import Entry, Event, Revision
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 

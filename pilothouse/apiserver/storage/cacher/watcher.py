@@ -14,8 +14,7 @@ from itertools import islice
 from typing import NamedTuple, NoReturn
 
 from pilothouse.apiserver.storage.cacher.events import CacheChange, ChangeEvents, EventType, Predicate, WatchEvent
-from pilothouse.apiserver.storage.cacher.pages import CacheKeyRange
-from pilothouse.apiserver.storage.cacher.selection_predicate import LabelOrField
+from pilothouse.apiserver.storage.cacher.selection import CacheKeyRange, LabelOrField
 from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass

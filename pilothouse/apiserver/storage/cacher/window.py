@@ -10,9 +10,9 @@ from bisect import bisect_right
 from typing import TypeAlias
 
 from pilothouse.apiserver.storage.cacher.bookmarks import PERIOD
-from pilothouse.apiserver.storage.cacher.errors import TooOld
 from pilothouse.apiserver.storage.cacher.events import CacheChange
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
+from pilothouse.apiserver.storage.errors import TooOld
 from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.machinery.dataclass import dataclass
 

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable
 from pathlib import Path
 
-from pilothouse.apiserver.storage.encryption.kms.provider import KmsProvider
+from pilothouse.apiserver.storage.encryption.kms_provider import KmsProvider
 from pilothouse.apiserver.storage.encryption.local import AesCbc, AesGcm, Identity, Secretbox
 from pilothouse.apiserver.storage.encryption.transformer import Prefixed, PrefixTransformers, Transformer
 from pilothouse.apiserver.storage.encryption.validation import (

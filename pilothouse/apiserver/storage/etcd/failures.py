@@ -1,4 +1,4 @@
-"""Translation of failed etcd calls to store errors.
+"""Translation of failed etcd calls to store errors, and the back-off between attempts.
 
 etcd's errors are distinguished by text, because many share a gRPC code. Writes count as not executed only if etcd
 refused them or there was no connection; otherwise they are uncertain.
@@ -6,7 +6,8 @@ refused them or there was no connection; otherwise they are uncertain.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator
 
 import grpc
 
@@ -67,3 +68,14 @@ def failure_of(error: grpc.aio.AioRpcError, url: str, *, wrote: bool) -> CallFai
         return CallFailure(Unavailable(message), of_member=True, repeatable=True)
     in_time = error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED
     return CallFailure(Unavailable(message, uncertain=wrote), of_member=True, repeatable=in_time and not wrote)
+
+
+_FIRST, _LAST = 0.05, 1.0
+
+
+def delays() -> Iterator[float]:
+    """Yield the delays of an exponential back-off with jitter."""
+    delay = _FIRST
+    while True:
+        yield delay * random.uniform(0.5, 1.0)
+        delay = min(delay * 2, _LAST)

@@ -10,17 +10,45 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 
 from pilothouse.apiserver.storage.errors import StorageError, Unavailable
-from pilothouse.apiserver.storage.etcd.backoff import delays
 from pilothouse.apiserver.storage.etcd.client import EtcdClient
-from pilothouse.apiserver.storage.etcd.progress import ProgressRequests
-from pilothouse.apiserver.storage.etcd.revision import RevisionReader
-from pilothouse.apiserver.storage.etcd.stream import ServerWatch
+from pilothouse.apiserver.storage.etcd.failures import delays
+from pilothouse.apiserver.storage.etcd.stream import ProgressRequests, ServerWatch
 from pilothouse.apiserver.storage.interface import Batch, Event, Revision
-from pilothouse.apiserver.storage.watching.feed import WatchFeed
-from pilothouse.apiserver.storage.watching.watchers import StoreWatcher
-from pilothouse.apiserver.storage.watching.window import EventWindow, weight
+from pilothouse.apiserver.storage.watch_feed import WatchFeed
+from pilothouse.apiserver.storage.watching import EventWindow, StoreWatcher, weight
+
+_AT_A_TIME = 2
+
+
+class RevisionReader:
+    """The store's current revision, read once for concurrent callers.
+
+    An answer is shared only by callers that asked before its read began: it may miss a write that returned later.
+
+        a asks → read 1 begins      b asks → read 2 begins      c and d ask → they share read 3, when 1 or 2 has ended
+    """
+
+    _next: asyncio.Task[Revision] | None  # not started yet
+
+    def __init__(self, read: Callable[[], Awaitable[Revision]]) -> None:
+        self._read = read
+        self._next = None
+        self._turns = asyncio.Semaphore(_AT_A_TIME)
+
+    async def current(self) -> Revision:
+        if self._next is None:
+            self._next = asyncio.create_task(self._read_in_turn())
+        # A cancelled caller must not cancel the shared read.
+        return await asyncio.shield(self._next)
+
+    async def _read_in_turn(self) -> Revision:
+        async with self._turns:
+            self._next = None
+            return await self._read()
+
 
 log = logging.getLogger(__name__)
 

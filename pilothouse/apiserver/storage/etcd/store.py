@@ -17,21 +17,15 @@ from pilothouse.apiserver.storage.errors import (
     Unavailable,
 )
 from pilothouse.apiserver.storage.etcd import messages
-from pilothouse.apiserver.storage.etcd.backoff import delays
-from pilothouse.apiserver.storage.etcd.client import REQUEST_TIMEOUT, EtcdClient, Message
-from pilothouse.apiserver.storage.etcd.compactor import EtcdCompactor
-from pilothouse.apiserver.storage.etcd.endpoint import EtcdEndpoint, EtcdTlsFiles
-from pilothouse.apiserver.storage.etcd.failures import CompactedRevision, LeaseNotFound, RevisionToCome
-from pilothouse.apiserver.storage.etcd.feed import EtcdFeed
-from pilothouse.apiserver.storage.etcd.keys import EtcdKeyRange
+from pilothouse.apiserver.storage.etcd.client import REQUEST_TIMEOUT, EtcdClient, EtcdEndpoint, EtcdTlsFiles, Message
+from pilothouse.apiserver.storage.etcd.failures import CompactedRevision, LeaseNotFound, RevisionToCome, delays
+from pilothouse.apiserver.storage.etcd.feed import EtcdFeed, RevisionReader
 from pilothouse.apiserver.storage.etcd.leases import REUSE_SECONDS, LeaseManager
-from pilothouse.apiserver.storage.etcd.listing import read_page
-from pilothouse.apiserver.storage.etcd.monitor import EtcdMonitor
-from pilothouse.apiserver.storage.etcd.revision import RevisionReader
+from pilothouse.apiserver.storage.etcd.maintenance import EtcdCompactor, EtcdMonitor
+from pilothouse.apiserver.storage.etcd.messages import EtcdKeyRange
 from pilothouse.apiserver.storage.etcd.stream import ServerWatch
-from pilothouse.apiserver.storage.interface import Entry, Page, Revision
-from pilothouse.apiserver.storage.sizes import check_message_size
-from pilothouse.apiserver.storage.watching.feed import FeedWatch
+from pilothouse.apiserver.storage.interface import Entry, Page, Revision, check_message_size
+from pilothouse.apiserver.storage.watch_feed import FeedWatch
 
 # kube-apiserver's --etcd-compaction-interval and etcd readiness timeout, in seconds.
 COMPACTION_INTERVAL = 300.0
@@ -221,3 +215,24 @@ def _refusal(key: str, expected: Revision, response: Message) -> KeyNotFound | R
     if not found:
         return KeyNotFound(key)
     return RevisionConflict(f"{key} is at revision {found[0].mod_revision}, not {expected}")
+
+
+_PART = 1000
+
+
+async def read_page(client: EtcdClient, keys: EtcdKeyRange, *, at: Revision, limit: int) -> Page:
+    """Return the first `limit` entries of the range, or all if `limit` is not positive; `at` 0 = current revision.
+
+    The entries are read in parts, because decoding a whole list in one response would hold the event loop. Raises
+    CompactedRevision, RevisionToCome or Unavailable.
+    """
+    entries: list[Entry] = []
+    while True:
+        part = min(limit - len(entries), _PART) if limit > 0 else _PART
+        response: Message = await client.range(messages.page(keys, at=at, limit=part))
+        at = at or response.header.revision
+        entries += map(messages.entry_of, response.kvs)
+        remaining = response.count - len(response.kvs)
+        if not remaining or len(entries) == limit:
+            return Page(entries, at, remaining)
+        keys = EtcdKeyRange(response.kvs[-1].key + b"\0", keys.end)

@@ -10,9 +10,9 @@ from typing import Any
 
 from pilothouse.apiserver.storage.errors import StorageError, Unavailable
 from pilothouse.apiserver.storage.interface import Entry, Page, Revision, Store
-from pilothouse.apiserver.storage.remote.channel import Channel
-from pilothouse.apiserver.storage.remote.messages import (
+from pilothouse.apiserver.storage.remote.channel import (
     FEED,
+    Channel,
     Message,
     pack_entry,
     pack_error,

@@ -15,9 +15,16 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 from pilothouse.apiserver.storage.errors import Unavailable
-from pilothouse.apiserver.storage.sqlite.errors import UNREADABLE, DamagedStore, DirectoryInUse
 from pilothouse.apiserver.storage.sqlite.history import StoreSnapshot, load
-from pilothouse.apiserver.storage.sqlite.schema import check_structure, connect, prepare, refuse_newer
+from pilothouse.apiserver.storage.sqlite.schema import (
+    UNREADABLE,
+    DamagedStore,
+    DirectoryInUse,
+    check_structure,
+    connect,
+    prepare,
+    refuse_newer,
+)
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.files import HeldFile, LockHeld, make_directory
 from pilothouse.machinery.platform import sync_directory

@@ -12,10 +12,46 @@ from typing import Any, TypeAlias
 
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Revision
-from pilothouse.apiserver.storage.sqlite.checksums import COLUMNS, checksum, damaged, is_intact
-from pilothouse.apiserver.storage.sqlite.keys import SqliteKeyRange
-from pilothouse.apiserver.storage.sqlite.schema import has_checksums, read_meta, transaction
+from pilothouse.apiserver.storage.sqlite.schema import (
+    COLUMNS,
+    checksum,
+    damaged,
+    has_checksums,
+    is_intact,
+    read_meta,
+    transaction,
+)
 from pilothouse.machinery.dataclass import dataclass
+
+_LAST = "\U0010ffff"
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteKeyRange:
+    """Keys with `start <= key < end`; end None = unbounded."""
+
+    start: str
+    end: str | None
+
+    @staticmethod
+    def under(prefix: str, *, after: str = "") -> SqliteKeyRange:
+        """Return the range of keys with the prefix that are greater than `after`."""
+        return SqliteKeyRange(max(prefix, after + "\0") if after else prefix, prefix_end(prefix))
+
+    def __contains__(self, key: str) -> bool:
+        return self.start <= key and (self.end is None or key < self.end)
+
+
+def prefix_end(prefix: str) -> str | None:
+    """Return the smallest string greater than every key with the prefix; None if there is none."""
+    stem = prefix.rstrip(_LAST)
+    return stem[:-1] + _successor(stem[-1]) if stem else None
+
+
+def _successor(char: str) -> str:
+    # Skip surrogates, which UTF-8 cannot encode.
+    return "\ue000" if char == "\ud7ff" else chr(ord(char) + 1)
+
 
 # As in etcd, an empty store is at revision 1: clients treat resource version 0 as "any".
 FIRST_REVISION = 1

@@ -10,12 +10,11 @@ from functools import partial
 
 from pilothouse.apiserver.storage.errors import Compacted, FutureRevision
 from pilothouse.apiserver.storage.interface import Batch, Event, Page, Revision
-from pilothouse.apiserver.storage.sqlite.compaction import SqliteCompactor
-from pilothouse.apiserver.storage.sqlite.history import Span, Undo, read_events, read_undo
-from pilothouse.apiserver.storage.sqlite.keys import SqliteKeyRange
+from pilothouse.apiserver.storage.sqlite.history import Span, SqliteKeyRange, Undo, read_events, read_undo
+from pilothouse.apiserver.storage.sqlite.maintenance import SqliteCompactor
 from pilothouse.apiserver.storage.sqlite.state import StoreState
 from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread
-from pilothouse.apiserver.storage.watching.window import EventWindow
+from pilothouse.apiserver.storage.watching import EventWindow
 
 # Events per read of the file.
 _REPLAY_LIMIT = 500

@@ -1,4 +1,4 @@
-"""The file layout, and connections.
+"""The file layout: tables, row checksums and connections, and the errors of opening a data directory.
 
 `history` has one row per uncompacted revision, and is the only copy of the data. A row names the revision that it
 replaces, so history can be read backwards, replayed and compacted without an index on keys, which would cost a second
@@ -7,18 +7,96 @@ page per write. A delete is a row without a value.
 `meta` holds `format`; `compacted`, the oldest readable revision; and `swept`, up to which compacted rows are deleted
 (swept <= compacted).
 
-Format 1 had no checksums. Such a file is upgraded when opened for writing.
+SQLite has no checksums for its pages, so without row checksums a flipped bit on disk would be served. One integer holds
+two CRC-32 values: the upper half covers all columns but the value, the lower half the value. A row with a damaged value
+is still identified by its key, and only that key is refused. Damage to other columns could concern any key, so the
+whole store is refused. Format 1 had no checksums. Such a file is upgraded when opened for writing.
 """
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Final
+from zlib import crc32
 
-from pilothouse.apiserver.storage.sqlite.checksums import add_checksums
-from pilothouse.apiserver.storage.sqlite.errors import UNREADABLE, DamagedStore, UnsupportedFormat
+from pilothouse.apiserver.storage.errors import StorageError, Undecodable
+from pilothouse.apiserver.storage.interface import Revision
+
+UNREADABLE: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""Errors of reading a damaged file; SQLite's messages may quote invalid text."""
+
+
+class DirectoryInUse(StorageError):
+    """Another process uses the data directory."""
+
+    def __init__(self, directory: Path, holder: str) -> None:
+        super().__init__(f"data directory {directory} is in use by process {holder}")
+        self.directory = directory
+        self.holder = holder
+
+
+class UnsupportedFormat(StorageError):
+    """The data was written by a newer version."""
+
+    def __init__(self, file: Path, *, found: int, supported: int) -> None:
+        super().__init__(
+            f"{file} has format {found}, this version reads formats up to {supported}: use a newer version"
+        )
+        self.found = found
+        self.supported = supported
+
+
+class DamagedStore(StorageError):
+    """The file is damaged. The message has the command that restores a backup."""
+
+    def __init__(self, file: Path, reason: str) -> None:
+        folder = file.parent
+        here, aside, above = (shlex.quote(str(path)) for path in (folder, f"{folder}.damaged", folder.parent))
+        super().__init__(
+            f"{file} cannot be read: {reason}; to restore a backup, run: "
+            f"mv {here} {aside} && pilothouse restore BACKUP_FILE --data-dir {above}"
+        )
+
+
+COLUMNS: Final = "revision, key, created, previous, expires, value"
+"""Columns of a checksum, in the argument order of `checksum`."""
+
+_LOWER = 0xFFFFFFFF
+
+
+def checksum(
+    revision: int, key: str, created: int, previous: int | None, expires: float | None, value: bytes | None
+) -> int:
+    """Return a 63-bit checksum: 31 bits for all columns but the value, 32 bits for the value. A value that is not a
+    blob, a sign of damage, gets an impossible checksum."""
+    if value is not None and not isinstance(value, bytes):
+        return -1
+    upper = crc32(f"{revision} {created} {previous} {expires} {value is None} {key}".encode())
+    return (upper & 0x7FFFFFFF) << 32 | crc32(value or b"")
+
+
+def is_intact(found: int | None, expected: int) -> bool:
+    """Return whether the value is intact. Raises sqlite3.DatabaseError if the rest of the row is damaged."""
+    if found == expected:
+        return True
+    if not isinstance(found, int) or found >> 32 != expected >> 32:
+        raise sqlite3.DatabaseError("a row is damaged: its checksum does not match")
+    return False
+
+
+def damaged(key: str, revision: Revision) -> Undecodable:
+    return Undecodable(f"the stored value of {key} is damaged: the checksum of revision {revision} does not match")
+
+
+def add_checksums(connection: sqlite3.Connection) -> None:
+    """Compute the checksums of all rows."""
+    connection.create_function("checksum_of_row", COLUMNS.count(",") + 1, checksum, deterministic=True)
+    connection.execute(f"UPDATE history SET checksum = checksum_of_row({COLUMNS})")
+
 
 FORMAT = 2
 

@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from sortedcontainers import SortedDict
 
 from pilothouse.apiserver.storage.interface import Entry, Event, Page, Revision
-from pilothouse.apiserver.storage.sqlite.checksums import damaged
-from pilothouse.apiserver.storage.sqlite.history import StoreSnapshot, Undo
-from pilothouse.apiserver.storage.sqlite.keys import SqliteKeyRange
+from pilothouse.apiserver.storage.sqlite.history import SqliteKeyRange, StoreSnapshot, Undo
+from pilothouse.apiserver.storage.sqlite.schema import damaged
 
 
 class StoreState:

@@ -20,23 +20,16 @@ from pilothouse.apiserver.storage.errors import (
     StorageError,
     Unavailable,
 )
-from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Page, Revision
+from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Page, Revision, check_request_size
 from pilothouse.apiserver.storage.metrics import forget_size, report_size
-from pilothouse.apiserver.storage.sizes import check_request_size
-from pilothouse.apiserver.storage.sqlite.clock import SystemClock, WallClock
-from pilothouse.apiserver.storage.sqlite.commit import probe
-from pilothouse.apiserver.storage.sqlite.compaction import SqliteCompactor
 from pilothouse.apiserver.storage.sqlite.directory import Opened, open_directory
-from pilothouse.apiserver.storage.sqlite.expiry import Expiry
-from pilothouse.apiserver.storage.sqlite.health import StoreHealth
-from pilothouse.apiserver.storage.sqlite.history import Deadline
-from pilothouse.apiserver.storage.sqlite.keys import SqliteKeyRange
+from pilothouse.apiserver.storage.sqlite.history import Deadline, SqliteKeyRange
+from pilothouse.apiserver.storage.sqlite.maintenance import Expiry, SqliteCompactor, StoreHealth, SystemClock, WallClock
 from pilothouse.apiserver.storage.sqlite.mvcc_history import MvccHistory
-from pilothouse.apiserver.storage.sqlite.pipeline import Pipeline, Write
+from pilothouse.apiserver.storage.sqlite.pipeline import Pipeline, Write, probe
 from pilothouse.apiserver.storage.sqlite.state import StoreState
 from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread
-from pilothouse.apiserver.storage.watching.queued_watch import QueuedWatch
-from pilothouse.apiserver.storage.watching.watchers import StoreWatchers
+from pilothouse.apiserver.storage.watching import QueuedWatch, StoreWatchers
 
 # kube-apiserver's --etcd-compaction-interval in seconds.
 COMPACTION_INTERVAL = 300.0

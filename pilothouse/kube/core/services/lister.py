@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
-from pilothouse.apiserver.storage.cacher.selection_predicate import SelectionPredicate
+from pilothouse.apiserver.storage.cacher.selection import SelectionPredicate
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.apiserver.webhook.service_resolver import ServiceUnresolved

@@ -13,7 +13,7 @@ from prometheus_client import Counter, Gauge
 
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict, StorageError
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Revision, Store
-from pilothouse.apiserver.storage.protobuf import ProtobufStore
+from pilothouse.apiserver.storage.json_view import ProtobufStore
 from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.kube.core.services.port_set import (
     NotInitialized,

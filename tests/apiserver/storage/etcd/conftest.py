@@ -9,8 +9,7 @@ import pytest
 from etcd_backend import connect, emptied_etcd
 from etcd_process import EtcdProcess
 
-from pilothouse.apiserver.storage.etcd.client import EtcdClient
-from pilothouse.apiserver.storage.etcd.endpoint import EtcdEndpoint, EtcdTlsFiles
+from pilothouse.apiserver.storage.etcd.client import EtcdClient, EtcdEndpoint, EtcdTlsFiles
 from pilothouse.apiserver.storage.etcd.store import EtcdStore
 
 

@@ -11,9 +11,8 @@ from etcd_process import EtcdProcess
 from patience import PATIENCE
 
 from pilothouse.apiserver.storage.errors import Compacted
-from pilothouse.apiserver.storage.etcd.client import EtcdClient
-from pilothouse.apiserver.storage.etcd.compactor import EtcdCompactor
-from pilothouse.apiserver.storage.etcd.endpoint import EtcdEndpoint, EtcdTlsFiles
+from pilothouse.apiserver.storage.etcd.client import EtcdClient, EtcdEndpoint, EtcdTlsFiles
+from pilothouse.apiserver.storage.etcd.maintenance import EtcdCompactor
 from pilothouse.apiserver.storage.etcd.store import EtcdStore
 
 

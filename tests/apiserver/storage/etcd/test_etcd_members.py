@@ -15,8 +15,7 @@ from store_reading import next_events
 
 from pilothouse.apiserver.storage.errors import KeyExists, Unavailable
 from pilothouse.apiserver.storage.etcd import messages
-from pilothouse.apiserver.storage.etcd.client import EtcdClient
-from pilothouse.apiserver.storage.etcd.endpoint import EtcdEndpoint, EtcdTlsFiles
+from pilothouse.apiserver.storage.etcd.client import EtcdClient, EtcdEndpoint, EtcdTlsFiles
 from pilothouse.apiserver.storage.etcd.store import EtcdStore
 from pilothouse.apiserver.storage.interface import Entry, Event
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilothouse.apiserver.storage.errors import Unavailable
-from pilothouse.apiserver.storage.etcd.revision import RevisionReader
+from pilothouse.apiserver.storage.etcd.feed import RevisionReader
 from pilothouse.apiserver.storage.interface import Entry, Event
-from pilothouse.apiserver.storage.watching.window import EventWindow
+from pilothouse.apiserver.storage.watching import EventWindow
 
 
 class Server:

@@ -10,8 +10,8 @@ from etcd_backend import connect
 from newer_etcd import NewerEtcd
 from store_reading import next_batch, next_events
 
-from pilothouse.apiserver.storage.etcd.progress import answers_progress_requests
 from pilothouse.apiserver.storage.etcd.store import EtcdStore
+from pilothouse.apiserver.storage.etcd.stream import answers_progress_requests
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilothouse.apiserver.storage.errors import KeyNotFound, StorageError, TooLarge, Unavailable
-from pilothouse.apiserver.storage.etcd.endpoint import EtcdEndpoint, EtcdTlsFiles
+from pilothouse.apiserver.storage.etcd.client import EtcdEndpoint, EtcdTlsFiles
 from pilothouse.apiserver.storage.etcd.failures import CallFailure, failure_of
-from pilothouse.apiserver.storage.etcd.keys import EtcdKeyRange, prefix_end
+from pilothouse.apiserver.storage.etcd.messages import EtcdKeyRange, prefix_end
 from pilothouse.apiserver.storage.etcd.store import EtcdStore
 
 

@@ -10,8 +10,8 @@ from etcd_backend import connect
 from etcd_process import NO_ETCD_THAT_ANSWERS, version
 from store_reading import events_until, next_batch
 
-from pilothouse.apiserver.storage.etcd.progress import answers_progress_requests
 from pilothouse.apiserver.storage.etcd.store import EtcdStore
+from pilothouse.apiserver.storage.etcd.stream import answers_progress_requests
 
 pytestmark = pytest.mark.skipif(not answers_progress_requests(version()), reason=NO_ETCD_THAT_ANSWERS)
 

@@ -16,8 +16,7 @@ from store_reading import next_events
 
 from pilothouse.apiserver.storage.errors import KeyExists, StorageError, Unavailable, Undecodable
 from pilothouse.apiserver.storage.interface import Entry
-from pilothouse.apiserver.storage.sqlite.errors import DamagedStore
-from pilothouse.apiserver.storage.sqlite.schema import FORMAT
+from pilothouse.apiserver.storage.sqlite.schema import FORMAT, DamagedStore
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 
 SEEDS = int(os.environ.get("FLIPPED_BIT_SEEDS", "2"))

@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 import pytest
 
 from pilothouse.apiserver.storage.backup.sqlite import SqliteSource, SqliteTarget
-from pilothouse.apiserver.storage.sqlite.errors import DamagedStore, DirectoryInUse, UnsupportedFormat
-from pilothouse.apiserver.storage.sqlite.schema import connect
+from pilothouse.apiserver.storage.sqlite.schema import DamagedStore, DirectoryInUse, UnsupportedFormat, connect
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 
 _HOLDER = """

@@ -12,11 +12,10 @@ from store_reading import events_until, next_batch
 
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.interface import Batch, Entry, Watch
-from pilothouse.apiserver.storage.sqlite.history import Span, read_events, read_undo
-from pilothouse.apiserver.storage.sqlite.keys import SqliteKeyRange
+from pilothouse.apiserver.storage.sqlite.history import Span, SqliteKeyRange, read_events, read_undo
 from pilothouse.apiserver.storage.sqlite.schema import connect
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
-from pilothouse.apiserver.storage.watching.queued_watch import QUEUE_LIMIT
+from pilothouse.apiserver.storage.watching import QUEUE_LIMIT
 
 # More changes than memory keeps.
 MANY = 9000

@@ -15,10 +15,10 @@ from store_reading import next_events
 
 from pilothouse.apiserver.storage.errors import Unavailable
 from pilothouse.apiserver.storage.interface import Entry, Event
-from pilothouse.apiserver.storage.sqlite.health import StoreHealth
-from pilothouse.apiserver.storage.sqlite.keys import SqliteKeyRange
+from pilothouse.apiserver.storage.sqlite.history import SqliteKeyRange
+from pilothouse.apiserver.storage.sqlite.maintenance import StoreHealth
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
-from pilothouse.apiserver.storage.watching.window import EventWindow
+from pilothouse.apiserver.storage.watching import EventWindow
 from pilothouse.apiserver.tallies import REGISTRY
 
 JUMPS = [3600.0, -3600.0, 10 * 365 * 86400.0, -10 * 365 * 86400.0]

@@ -21,8 +21,7 @@ from pilothouse.apiserver.authz.interface import Answer as Verdict
 from pilothouse.apiserver.authz.interface import Attributes, Decision
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.request_info import request_info
-from pilothouse.apiserver.serving.insecure import insecure_endpoint
-from pilothouse.apiserver.serving.server import Server
+from pilothouse.apiserver.serving.server import Server, insecure_endpoint
 from pilothouse.controlplane.certificates.ensure import ensure_certificates
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.kube.core.pods.connect.kubelet import KubeletConfig

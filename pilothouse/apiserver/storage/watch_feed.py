@@ -11,9 +11,7 @@ from abc import ABC, abstractmethod
 
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.interface import Batch, Event, Revision
-from pilothouse.apiserver.storage.watching.queued_watch import QueuedWatch
-from pilothouse.apiserver.storage.watching.watchers import StoreWatcher, StoreWatchers
-from pilothouse.apiserver.storage.watching.window import EventWindow
+from pilothouse.apiserver.storage.watching import EventWindow, QueuedWatch, StoreWatcher, StoreWatchers
 
 _WINDOW_BYTES = 32 * 1024 * 1024
 

@@ -1,25 +1,19 @@
-"""Compaction by one of several servers: once an interval, history older than one interval is dropped.
-
-The servers share the key `compact_rev_key`, whose version counts compactions. A server that knows the current version
-increments it, and compacts to the revision noted one interval ago; the others learn the new version and retry an
-interval later. kube-apiserver uses the same key, so both may share an etcd.
-
-    A: version 3, revision 100 → wins: version 4, compacts to 100, notes 150
-    B: version 3, revision 120 → loses: learns version 4, notes 160; takes over if A does not come back
-"""
+"""Background work on an etcd cluster: compaction, and the monitor of database size and alarms."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from aetcd import rpc
 
-from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.apiserver.storage.errors import StorageError, Unavailable
 from pilothouse.apiserver.storage.etcd.client import EtcdClient
 from pilothouse.apiserver.storage.etcd.failures import CompactedRevision
 from pilothouse.apiserver.storage.interface import Revision
+from pilothouse.apiserver.storage.metrics import forget_size, report_size
 
 _KEY = b"compact_rev_key"
 
@@ -27,6 +21,16 @@ log = logging.getLogger(__name__)
 
 
 class EtcdCompactor:
+    """Compaction by one of several servers: once an interval, history older than one interval is dropped.
+
+    The servers share the key `compact_rev_key`, whose version counts compactions. A server that knows the current
+    version increments it, and compacts to the revision noted one interval ago; the others learn the new version and
+    retry an interval later. kube-apiserver uses the same key, so both may share an etcd.
+
+        A: version 3, revision 100 → wins: version 4, compacts to 100, notes 150
+        B: version 3, revision 120 → loses: learns version 4, notes 160; takes over if A does not come back
+    """
+
     def __init__(self, client: EtcdClient) -> None:
         self._client = client
         self._version = 0  # known version of the key
@@ -66,3 +70,32 @@ class EtcdCompactor:
         except CompactedRevision:
             return
         log.debug("compacted up to revision %d", revision)
+
+
+# kube-apiserver's --etcd-db-metric-poll-interval in seconds, and its name of the first cluster.
+_EVERY = 30.0
+_CLUSTER = "etcd-0"
+
+
+class EtcdMonitor:
+    def __init__(self, client: EtcdClient) -> None:
+        self._client = client
+        self._size = 0
+
+    async def run(self) -> None:
+        report_size(_CLUSTER, lambda: self._size)
+        try:
+            while True:
+                with suppress(StorageError):
+                    self._size = (await self._client.status()).dbSize
+                await asyncio.sleep(_EVERY)
+        finally:
+            forget_size(_CLUSTER)
+
+    async def check(self) -> None:
+        """Check the status. Raises Unavailable if etcd refuses writes."""
+        status = await self._client.status()
+        self._size = status.dbSize
+        alarms = [error for error in status.errors if "alarm" in error]
+        if alarms:
+            raise Unavailable(f"etcd takes no writes: {', '.join(alarms)}")

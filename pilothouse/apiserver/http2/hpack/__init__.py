@@ -1,1 +1,0 @@
-"""HPACK header compression (RFC 7541): decoder and encoder."""

@@ -1,1 +1,0 @@
-"""KMS v2: envelope encryption with a plugin on a Unix socket."""

@@ -1,1 +1,0 @@
-"""Common parts of watches: queues, recent events, and dispatch."""
