@@ -61,8 +61,8 @@ def aggregated_rules(role: Json, roles: Indexer) -> list[Json]:
 def _selected(role: Json, roles: Indexer) -> Iterator[Json]:
     for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
         matches = from_label_selector(selector).matches
-        found = (each for each in roles.list() if matches(labels_of(each)) and name_of(each) != name_of(role))
-        yield from sorted(found, key=name_of)
+        selected = (other for other in roles.list() if matches(labels_of(other)) and name_of(other) != name_of(role))
+        yield from sorted(selected, key=name_of)
 
 
 def _applied(name: str, rules: list[Json]) -> Json:

@@ -139,7 +139,12 @@ def number_of(revision: Json) -> int:
 def oldest_first(revisions: Iterable[Json]) -> list[Json]:
     """Sort revisions by number, creation time and name."""
     return sorted(
-        revisions, key=lambda each: (number_of(each), metadata(each).get("creationTimestamp") or "", name_of(each))
+        revisions,
+        key=lambda revision: (
+            number_of(revision),
+            metadata(revision).get("creationTimestamp") or "",
+            name_of(revision),
+        ),
     )
 
 

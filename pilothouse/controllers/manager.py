@@ -98,7 +98,10 @@ class ControllerManager:
 
     async def _run_controllers(self) -> None:
         context = ControllerContext(self._client, self._registry, self._config, self._clock)
-        tasks = [asyncio.create_task(self._run_controller(each, context), name=each.name) for each in self._controllers]
+        tasks = [
+            asyncio.create_task(self._run_controller(controller, context), name=controller.name)
+            for controller in self._controllers
+        ]
         tasks += [asyncio.ensure_future(run(context)) for run in self._beside]
         # Not a TaskGroup: before Python 3.13 it swallows a cancellation that arrives while a member fails.
         try:
@@ -140,7 +143,7 @@ async def first_object(resources: Sequence[GroupVersionResource], context: Contr
         return
     seen = asyncio.Event()
     handler = ResourceEventHandlerFuncs(add=lambda obj: seen.set())
-    registrations = [(each, each.add_event_handler(handler)) for each in map(context.informer, resources)]
+    registrations = [(informer, informer.add_event_handler(handler)) for informer in map(context.informer, resources)]
     await seen.wait()
     for informer, registration in registrations:
         informer.remove_event_handler(registration)

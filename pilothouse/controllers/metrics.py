@@ -15,8 +15,8 @@ _made: WeakKeyDictionary[CollectorRegistry, dict[Any, Any]] = WeakKeyDictionary(
 
 def metrics_in(registry: CollectorRegistry, make: Callable[[CollectorRegistry], M]) -> M:
     """Return the metrics created by `make` for the registry, created on first use."""
-    made = _made.setdefault(registry, {})
-    if make not in made:
-        made[make] = make(registry)
-    found: M = made[make]
-    return found
+    by_factory = _made.setdefault(registry, {})
+    if make not in by_factory:
+        by_factory[make] = make(registry)
+    metrics: M = by_factory[make]
+    return metrics

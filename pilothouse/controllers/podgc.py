@@ -125,8 +125,8 @@ class _Collector:
             status: Json = {"phase": "Failed", "observedGeneration": generation}
             if condition is not None:
                 since = timestamp(self._context.clock.wall())
-                said = {**condition, "lastTransitionTime": since, "observedGeneration": generation}
-                status["conditions"] = [said]
+                applied = {**condition, "lastTransitionTime": since, "observedGeneration": generation}
+                status["conditions"] = [applied]
             patch = {"metadata": {"uid": uid_of(pod)}, "status": status}
             await pods.patch(name_of(pod), patch, PatchType.STRATEGIC, subresource="status")
         await pods.delete(name_of(pod), DeleteOptions(grace_period_seconds=0))

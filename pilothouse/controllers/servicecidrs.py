@@ -87,7 +87,7 @@ class _ServiceCIDRs:
     def _ip_changed(self, ip: Json) -> None:
         """Enqueue terminating ServiceCIDRs that contain the address; others do not depend on usage."""
         if (address := address_of(ip)) is not None:
-            ending = (each for each in self._cidrs.indexer.list() if is_deleting(each))
+            ending = (other for other in self._cidrs.indexer.list() if is_deleting(other))
             for name in containing(address, ending):
                 self._queue.add(name)
 
@@ -126,8 +126,8 @@ class _ServiceCIDRs:
         except NotFound:
             raise
         except StatusError:
-            told = "The ServiceCIDR Status can not be set to Ready=True"
-            self._recorder.event(cidr, WARNING, "KubernetesServiceCIDRError", told)
+            message = "The ServiceCIDR Status can not be set to Ready=True"
+            self._recorder.event(cidr, WARNING, "KubernetesServiceCIDRError", message)
             raise
 
     async def _say(self, cidr: Json, wanted: Condition) -> None:
@@ -173,13 +173,13 @@ def address_of(ip: Json) -> Address | None:
 
 def containing(address: Address, cidrs: Iterable[Json]) -> list[str]:
     """Return the names of ServiceCIDRs that contain the address."""
-    return [name_of(each) for each in cidrs if any(address in network for network in networks_of(each))]
+    return [name_of(cidr) for cidr in cidrs if any(address in network for network in networks_of(cidr))]
 
 
 def overlapping(cidr: Json, cidrs: Iterable[Json]) -> list[str]:
     """Return the names of ServiceCIDRs that overlap `cidr`."""
     mine = networks_of(cidr)
-    return [name_of(each) for each in cidrs if any(a.overlaps(b) for a in mine for b in networks_of(each))]
+    return [name_of(cidr) for cidr in cidrs if any(a.overlaps(b) for a in mine for b in networks_of(cidr))]
 
 
 def is_needed(cidr: Json, cidrs: list[Json], ips: Iterable[Json]) -> bool:
@@ -191,12 +191,12 @@ def is_needed(cidr: Json, cidrs: list[Json], ips: Iterable[Json]) -> bool:
 
 
 def _parents(network: Network, cidr: Json, cidrs: list[Json]) -> list[str]:
-    others = (each for each in cidrs if name_of(each) != name_of(cidr))
+    others = (other for other in cidrs if name_of(other) != name_of(cidr))
     return [
-        name_of(each)
-        for each in others
+        name_of(other)
+        for other in others
         if any(
             (outer.version == network.version and outer.overlaps(network) and outer.prefixlen <= network.prefixlen)
-            for outer in networks_of(each)
+            for outer in networks_of(other)
         )
     ]

@@ -70,16 +70,25 @@ class StorageVersionMigrator:
 
     async def sync(self, resource: GroupResource) -> Requeue | None:
         """Take the next step of the resource's migration. Raises StatusError or ConnectionFailed, which are retried."""
-        found = [copy.deepcopy(each) for each in self._migrations.list() if resource_of(each) == resource]
-        for migration in found:
+        migrations = [
+            copy.deepcopy(migration) for migration in self._migrations.list() if resource_of(migration) == resource
+        ]
+        for migration in migrations:
             if is_true(migration, RUNNING) and _has_ended(migration):
                 await self._definitions.finish(resource, succeeded=is_true(migration, SUCCEEDED))
                 await self._set(migration, RUNNING, "MigrationCompleted", "Migration completed", status="False")
                 return None
-        running = next((each for each in found if is_true(each, RUNNING)), None)
+        running = next((migration for migration in migrations if is_true(migration, RUNNING)), None)
         if running is not None:
-            found = (await DiscoveryClient(self._client).server_resources()).preferred()
-            served = next((each for each in found if each.resource.group_resource == resource), None)
+            migrations = (await DiscoveryClient(self._client).server_resources()).preferred()
+            served = next(
+                (
+                    served_resource
+                    for served_resource in migrations
+                    if served_resource.resource.group_resource == resource
+                ),
+                None,
+            )
             if served is None and self._is_young(running):
                 return Requeue(_AGAIN)
             try:
@@ -89,7 +98,7 @@ class StorageVersionMigrator:
             except MigrationFailed as error:
                 await self._set(running, FAILED, "StorageVersionMigrationFailed", str(error))
             return None
-        if waiting := sorted((each for each in found if not _has_ended(each)), key=_age):
+        if waiting := sorted((migration for migration in migrations if not _has_ended(migration)), key=_age):
             await self._begin(waiting[0], resource)
         return None
 
@@ -180,7 +189,7 @@ def _end(definition: Json, succeeded: bool) -> Json:
     status: Json = {"conditions": [_condition(definition, "False", "MigrationSucceeded", message)]}
     if unchanged:
         versions = definition["spec"]["versions"]
-        status["storedVersions"] = [next(each["name"] for each in versions if each["storage"])]
+        status["storedVersions"] = [next(version["name"] for version in versions if version["storage"])]
     return status
 
 

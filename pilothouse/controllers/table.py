@@ -312,13 +312,13 @@ def enabled(
 
     `simulation` tells whether nodes are simulated; `has_feature` tests a feature gate.
     """
-    wanted = [each for each in CONTROLLERS if _is_enabled(each, choice, simulation)]
-    return [each for each in wanted if not each.feature or has_feature(each.feature)]
+    wanted = [controller for controller in CONTROLLERS if _is_enabled(controller, choice, simulation)]
+    return [descriptor for descriptor in wanted if not descriptor.feature or has_feature(descriptor.feature)]
 
 
 def unknown(choice: Sequence[str]) -> Iterator[str]:
     """Yield names in the list that match no controller."""
-    known = {name for each in CONTROLLERS for name in each.names}
+    known = {name for controller in CONTROLLERS for name in controller.names}
     for entry in choice:
         name = entry.removeprefix("-")
         if entry not in (ALL, NONE) and name not in known:

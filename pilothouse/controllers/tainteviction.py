@@ -191,11 +191,11 @@ class _TaintEviction:
             pods = self._context.client.for_resource(PODS, namespace=namespace)
             pod = await pods.get(name)
             conditions = items(pod, "status", "conditions")
-            if not any(_CONDITION.items() <= each.items() for each in conditions):
+            if not any(_CONDITION.items() <= condition.items() for condition in conditions):
                 condition = {**_CONDITION, "lastTransitionTime": timestamp(self._clock.wall())}
                 if generation := metadata(pod).get("generation"):
                     condition["observedGeneration"] = generation
-                others = [each["type"] for each in items(pod, "status", "conditions")]
+                others = [condition["type"] for condition in items(pod, "status", "conditions")]
                 order = [{"type": kind} for kind in dict.fromkeys((*others, condition["type"]))]
                 status = {"conditions": [condition], "$setElementOrder/conditions": order}
                 await pods.patch(
@@ -216,7 +216,7 @@ class _TaintEviction:
 
 def tolerated_seconds(used: Iterable[Json]) -> float:
     """Return the minimum tolerationSeconds; infinity without a limit."""
-    limits = [each["tolerationSeconds"] for each in used if each.get("tolerationSeconds") is not None]
+    limits = [toleration["tolerationSeconds"] for toleration in used if toleration.get("tolerationSeconds") is not None]
     return max(0.0, float(min(limits))) if limits else math.inf
 
 

@@ -86,5 +86,9 @@ def seconds_left(job: Json, now: datetime) -> float:
 
 def _finished(job: Json) -> Json | None:
     conditions = items(job, "status", "conditions")
-    ends = (each for each in conditions if each["type"] in ("Complete", "Failed") and each["status"] == "True")
+    ends = (
+        condition
+        for condition in conditions
+        if condition["type"] in ("Complete", "Failed") and condition["status"] == "True"
+    )
     return next(ends, None)

@@ -94,17 +94,17 @@ class TypeChecker:
     async def _kinds(self, policy: Json) -> list[GroupVersionKind]:
         """Return the sorted kinds matched by the policy; wildcard rules are ignored, because they determine no
         types."""
-        found: set[GroupVersionKind] = set()
+        kinds: set[GroupVersionKind] = set()
         for rule in items(policy["spec"], "matchConstraints", "resourceRules"):
             count = 0
             for resource in _resources(rule):
                 kind = await self._kind_of(resource)
                 if kind is not None:
-                    found.add(kind)
+                    kinds.add(kind)
                     count += 1
                 if count == _MOST_TYPES:
-                    return _sorted(found)
-        return _sorted(found)
+                    return _sorted(kinds)
+        return _sorted(kinds)
 
     async def _kind_of(self, resource: GroupVersionResource) -> GroupVersionKind | None:
         try:
@@ -179,6 +179,6 @@ class _Schemas:
 def _declared(document: Json, kind: GroupVersionKind) -> Declared | None:
     schemas = part(document, "components", "schemas")
     wanted = {"group": kind.group, "version": kind.version, "kind": kind.kind}
-    found = (schema for schema in schemas.values() if wanted in (schema.get(_KINDS) or ()))
-    schema = next(found, None)
+    matching = (schema for schema in schemas.values() if wanted in (schema.get(_KINDS) or ()))
+    schema = next(matching, None)
     return None if schema is None else OpenAPITypes(schemas).of(schema)

@@ -37,16 +37,16 @@ async def run(context: ControllerContext) -> None:
     secrets.add_event_handler(ResourceEventHandlerFuncs(add=poke, update=poke, delete=poke))
 
     async def sync(key: str) -> None:
-        found = config_maps.indexer.get_by_key(key)
-        if found is None or _CONTENT not in (found.get("data") or {}):
+        config_map = config_maps.indexer.get_by_key(key)
+        if config_map is None or _CONTENT not in (config_map.get("data") or {}):
             return
         now = utc_now(context.clock)
         tokens = [token for secret in secrets.indexer.list() if (token := signing_token(secret, now))]
-        signed = signed_data(found["data"], tokens)
-        if signed == found["data"]:
+        signed = signed_data(config_map["data"], tokens)
+        if signed == config_map["data"]:
             return
         try:
-            await context.client.for_resource(CONFIG_MAPS, namespace=NAMESPACE).update({**found, "data": signed})
+            await context.client.for_resource(CONFIG_MAPS, namespace=NAMESPACE).update({**config_map, "data": signed})
         except (Conflict, NotFound):
             return  # the update event requeues it
 

@@ -56,15 +56,15 @@ class _Approver:
         for recognized in await _recognized(request):
             tried.append(recognized.subresource)
             spec = request["spec"]
-            who = {"user": spec.get("username"), "uid": spec.get("uid"), "groups": spec.get("groups")}
-            asked = {
+            requester = {"user": spec.get("username"), "uid": spec.get("uid"), "groups": spec.get("groups")}
+            attributes = {
                 "group": "certificates.k8s.io",
                 "resource": "certificatesigningrequests",
                 "verb": "create",
                 "subresource": recognized.subresource,
                 "version": "*",
             }
-            review: Json = {"spec": {**who, "extra": spec.get("extra"), "resourceAttributes": asked}}
+            review: Json = {"spec": {**requester, "extra": spec.get("extra"), "resourceAttributes": attributes}}
             if (await self._reviews.create(review))["status"].get("allowed"):
                 condition: Json = {
                     "type": APPROVED,
@@ -75,8 +75,8 @@ class _Approver:
                 await self._requests.update(with_condition(request, condition), subresource="approval")
                 return
         if tried:
-            told = f"recognized csr {name_of(request)!r} as {tried}"
-            raise TryAgain(f"{told} but subject access review was not approved")
+            message = f"recognized csr {name_of(request)!r} as {tried}"
+            raise TryAgain(f"{message} but subject access review was not approved")
 
 
 async def _recognized(request: Json) -> list[_Recognized]:
@@ -84,9 +84,9 @@ async def _recognized(request: Json) -> list[_Recognized]:
     spec = request["spec"]
     if spec.get("signerName") != KUBE_APISERVER_CLIENT_KUBELET:
         return []
-    asked = await parsed(request)
+    csr = await parsed(request)
     try:
-        check_kubelet_client(asked, spec.get("usages") or ())
+        check_kubelet_client(csr, spec.get("usages") or ())
     except SignerRefusal:
         return []
-    return [_SELF, _NODE] if spec.get("username") == common_name(asked) else [_NODE]
+    return [_SELF, _NODE] if spec.get("username") == common_name(csr) else [_NODE]

@@ -122,11 +122,11 @@ class CertificateAuthority:
 
     def _issuer_key(self) -> x509.AuthorityKeyIdentifier:
         try:
-            found = self.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+            key_identifier = self.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
         except x509.ExtensionNotFound:
             key: Any = self.certificate.public_key()
             return x509.AuthorityKeyIdentifier.from_issuer_public_key(key)
-        return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(found)
+        return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(key_identifier)
 
     def _hash(self) -> hashes.SHA256 | hashes.SHA384 | hashes.SHA512 | None:
         if isinstance(self.key, (ed25519.Ed25519PrivateKey, ed448.Ed448PrivateKey)):
@@ -143,8 +143,8 @@ def certificate_of(key: CertificateIssuerPrivateKeyTypes, among: Sequence[x509.C
     raise ValueError("the key belongs to none of the authority's certificates")
 
 
-def _subject(asked: x509.Name) -> x509.Name:
-    found = [asked.get_attributes_for_oid(oid) for oid in _SUBJECT]
+def _subject(requested: x509.Name) -> x509.Name:
+    found = [requested.get_attributes_for_oid(oid) for oid in _SUBJECT]
     return x509.Name([x509.RelativeDistinguishedName(attributes) for attributes in found if attributes])
 
 
@@ -214,7 +214,7 @@ SIGNERS: Mapping[str, Check] = {
 def common_name(request: CertificateSigningRequest) -> str:
     from cryptography.x509.oid import NameOID
 
-    return next((str(each.value) for each in request.subject.get_attributes_for_oid(NameOID.COMMON_NAME)), "")
+    return next((str(attribute.value) for attribute in request.subject.get_attributes_for_oid(NameOID.COMMON_NAME)), "")
 
 
 def subject_alternative_names(request: CertificateSigningRequest) -> dict[str, list[object]]:
@@ -232,7 +232,9 @@ def subject_alternative_names(request: CertificateSigningRequest) -> dict[str, l
 def _check_organization(request: CertificateSigningRequest) -> None:
     from cryptography.x509.oid import NameOID
 
-    if [each.value for each in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)] != ["system:nodes"]:
+    if [attribute.value for attribute in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)] != [
+        "system:nodes"
+    ]:
         raise SignerRefusal("subject organization is not system:nodes")
 
 

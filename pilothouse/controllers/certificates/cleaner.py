@@ -33,9 +33,9 @@ async def run(context: ControllerContext) -> None:
     async def clean() -> None:
         now = utc_now(context.clock)
         for request in informer.indexer.list():
-            why = outlived(request, now) or await _expired(request, now)
-            if why:
-                logger.info("Cleaning CSR %s as %s.", name_of(request), why)
+            reason = outlived(request, now) or await _expired(request, now)
+            if reason:
+                logger.info("Cleaning CSR %s as %s.", name_of(request), reason)
                 try:
                     await requests.delete(name_of(request))
                 except NotFound:

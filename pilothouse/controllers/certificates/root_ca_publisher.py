@@ -34,11 +34,11 @@ _LOOK_EVERY: Final = 5.0
 
 class _PublisherMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
-        subsystem, told = "root_ca_cert_publisher", "Number of namespace syncs happened in root ca cert publisher."
+        subsystem, help_text = "root_ca_cert_publisher", "Number of namespace syncs happened in root ca cert publisher."
         buckets = [0.001 * 2**step for step in range(15)]
-        self._syncs = Counter("sync", told, ["code"], subsystem=subsystem, registry=registry)
+        self._syncs = Counter("sync", help_text, ["code"], subsystem=subsystem, registry=registry)
         self._latency = Histogram(
-            "sync_duration_seconds", told, ["code"], subsystem=subsystem, buckets=buckets, registry=registry
+            "sync_duration_seconds", help_text, ["code"], subsystem=subsystem, buckets=buckets, registry=registry
         )
 
     def observe(self, code: int, seconds: float) -> None:
@@ -138,11 +138,11 @@ class RootCA:
 
     def _reread(self, file: Path) -> bool:
         try:
-            found = file.read_bytes()
+            content = file.read_bytes()
         except OSError as error:
             log.error("the root CA can not be read, the old one stays: %s", error)
             return False
-        if not found or found == self.pem:
+        if not content or content == self.pem:
             return False
-        self.pem = found
+        self.pem = content
         return True

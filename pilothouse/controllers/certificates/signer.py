@@ -43,7 +43,8 @@ async def run(context: ControllerContext) -> None:
     async def handle(request: Json) -> None:
         types = condition_types(request)
         failed = any(
-            each["type"] == FAILED and each.get("status") in (None, "", "True") for each in conditions_of(request)
+            condition["type"] == FAILED and condition.get("status") in (None, "", "True")
+            for condition in conditions_of(request)
         )
         if not (
             APPROVED in types and DENIED not in types and not failed and request["spec"].get("signerName") in SIGNERS
@@ -78,8 +79,8 @@ class _Authority:
         """Return the request with its certificate. Raises SignerRefusal for permanent failures, OSError or
         ValueError."""
         spec = request["spec"]
-        asked = await parsed(request)
-        SIGNERS[spec["signerName"]](asked, spec.get("usages") or ())
+        csr = await parsed(request)
+        SIGNERS[spec["signerName"]](csr, spec.get("usages") or ())
         ttl = self._duration(spec.get("expirationSeconds"))
         now = utc_now(self.clock)
 
@@ -87,12 +88,12 @@ class _Authority:
             from pilothouse.controllers.certificates.authority import CertificateAuthority
 
             authority = CertificateAuthority.load(self.cert_file, self.key_file)
-            return authority.sign(asked, usages=spec.get("usages") or (), ttl=ttl, now=now)
+            return authority.sign(csr, usages=spec.get("usages") or (), ttl=ttl, now=now)
 
         certificate = base64.b64encode(await asyncio.to_thread(sign)).decode()
         return {**request, "status": {**(request.get("status") or {}), "certificate": certificate}}
 
-    def _duration(self, asked: int | None) -> timedelta:
-        if asked is None:
+    def _duration(self, requested: int | None) -> timedelta:
+        if requested is None:
             return self.longest
-        return min(self.longest, max(_SHORTEST, timedelta(seconds=asked)))
+        return min(self.longest, max(_SHORTEST, timedelta(seconds=requested)))

@@ -63,8 +63,8 @@ class _CronJobController:
         try:
             seconds = seconds_to_next(new, schedule_of(new), utc_now(self._context.clock))
         except ScheduleError:
-            told = f"unparseable schedule for cronjob: {new['spec']['schedule']}"
-            self._recorder.event(new, WARNING, "UnParseableCronJobSchedule", told)
+            message = f"unparseable schedule for cronjob: {new['spec']['schedule']}"
+            self._recorder.event(new, WARNING, "UnParseableCronJobSchedule", message)
             return
         self._queue.add_after(meta_namespace_key(new), seconds)
 

@@ -43,15 +43,15 @@ class CronJobRuns:
         """
         await self._clean_up(cron, jobs)
         await self._note_jobs(cron, jobs)
-        there = {uid_of(job) for job in jobs}
+        existing = {uid_of(job) for job in jobs}
         for reference in active_jobs(cron):
-            if reference["uid"] in there:
+            if reference["uid"] in existing:
                 continue
             try:
                 await self._jobs_in(cron).get(reference["name"])
             except NotFound:
-                told = f"Active job went missing: {reference['name']}"
-                self._recorder.event(cron, NORMAL, "MissingJob", told)
+                message = f"Active job went missing: {reference['name']}"
+                self._recorder.event(cron, NORMAL, "MissingJob", message)
                 remove_active(cron, reference["uid"])
         if is_deleting(cron) or not self._has_valid_zone(cron) or cron["spec"].get("suspend"):
             return None
@@ -84,8 +84,8 @@ class CronJobRuns:
             known, outcome = is_active(cron, uid_of(job)), finished(job)
             if outcome and known:
                 remove_active(cron, uid_of(job))
-                told = f"Saw completed job: {name_of(job)}, condition: {outcome}"
-                self._recorder.event(cron, NORMAL, "SawCompletedJob", told)
+                message = f"Saw completed job: {name_of(job)}, condition: {outcome}"
+                self._recorder.event(cron, NORMAL, "SawCompletedJob", message)
             if outcome == "Complete":
                 note_success(cron, job)
             if not outcome and not known:
@@ -97,8 +97,8 @@ class CronJobRuns:
         if is_active(fresh, uid_of(job)):
             cron.update(fresh)
             return
-        told = f"Saw a job that the controller did not create or forgot: {name_of(job)}"
-        self._recorder.event(cron, WARNING, "UnexpectedJob", told)
+        message = f"Saw a job that the controller did not create or forgot: {name_of(job)}"
+        self._recorder.event(cron, WARNING, "UnexpectedJob", message)
 
     def _has_valid_zone(self, cron: Json) -> bool:
         zone = cron["spec"].get("timeZone")
@@ -112,25 +112,25 @@ class CronJobRuns:
     def _schedule(self, cron: Json) -> Schedule | None:
         text = cron["spec"]["schedule"]
         if "TZ" in text:
-            told = f"CRON_TZ or TZ used in schedule {quote(text)} is not officially supported, see {_DOCS} for more"
-            self._recorder.event(cron, WARNING, "UnsupportedSchedule", f"{told} details")
+            message = f"CRON_TZ or TZ used in schedule {quote(text)} is not officially supported, see {_DOCS} for more"
+            self._recorder.event(cron, WARNING, "UnsupportedSchedule", f"{message} details")
         try:
             return schedule_of(cron)
         except ScheduleError as error:
-            told = f"unparseable schedule: {quote(text)} : {error}"
-            self._recorder.event(cron, WARNING, "UnparseableSchedule", told)
+            message = f"unparseable schedule: {quote(text)} : {error}"
+            self._recorder.event(cron, WARNING, "UnparseableSchedule", message)
             return None
 
     async def _run_if_due(self, cron: Json, schedule: Schedule, now: datetime) -> float | None:
         try:
             due = due_time(cron, schedule, now)
         except NeverDue as error:
-            told = f"invalid schedule: {cron['spec']['schedule']} : {error}"
-            self._recorder.event(cron, WARNING, "InvalidSchedule", told)
+            message = f"invalid schedule: {cron['spec']['schedule']} : {error}"
+            self._recorder.event(cron, WARNING, "InvalidSchedule", message)
             return None
         if due.time is not None and due.missed is Missed.MANY:
-            told = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
-            self._recorder.event(cron, WARNING, "TooManyMissedTimes", told)
+            message = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
+            self._recorder.event(cron, WARNING, "TooManyMissedTimes", message)
         if due.time is not None and self._may_start(cron, due.time, now) and not await self._start(cron, due.time):
             return None
         return seconds_to_next(cron, schedule, now)
@@ -138,14 +138,14 @@ class CronJobRuns:
     def _may_start(self, cron: Json, due: datetime, now: datetime) -> bool:
         deadline = cron["spec"].get("startingDeadlineSeconds")
         if deadline is not None and shifted(due, deadline) < now:
-            told = f"Missed scheduled time to start a job: {due.astimezone(UTC):%a, %d %b %Y %H:%M:%S +0000}"
-            self._recorder.event(cron, WARNING, "MissSchedule", told)
+            message = f"Missed scheduled time to start a job: {due.astimezone(UTC):%a, %d %b %Y %H:%M:%S +0000}"
+            self._recorder.event(cron, WARNING, "MissSchedule", message)
             return False
         if has_run(cron, due):
             return False
         if cron["spec"].get("concurrencyPolicy") == "Forbid" and active_jobs(cron):
-            told = "Not starting job because prior execution is running and concurrency policy is Forbid"
-            self._recorder.event(cron, NORMAL, "JobAlreadyActive", told)
+            message = "Not starting job because prior execution is running and concurrency policy is Forbid"
+            self._recorder.event(cron, NORMAL, "JobAlreadyActive", message)
             return False
         return True
 
@@ -210,7 +210,7 @@ def new_job(cron: Json, due: datetime) -> Json:
 
 
 def is_active(cron: Json, uid: str) -> bool:
-    return any(each["uid"] == uid for each in active_jobs(cron))
+    return any(job["uid"] == uid for job in active_jobs(cron))
 
 
 def active_jobs(cron: Json) -> list[Json]:
@@ -223,13 +223,17 @@ def add_active(cron: Json, job: Json) -> None:
 
 
 def remove_active(cron: Json, uid: str) -> None:
-    cron["status"]["active"] = [each for each in active_jobs(cron) if each["uid"] != uid]
+    cron["status"]["active"] = [job for job in active_jobs(cron) if job["uid"] != uid]
 
 
 def finished(job: Json) -> str:
     """Return "Complete" or "Failed"; empty if the job is running."""
     conditions = items(job, "status", "conditions")
-    ends = (each["type"] for each in conditions if each["type"] in ("Complete", "Failed") and each["status"] == "True")
+    ends = (
+        condition["type"]
+        for condition in conditions
+        if condition["type"] in ("Complete", "Failed") and condition["status"] == "True"
+    )
     return next(ends, "")
 
 
@@ -250,7 +254,7 @@ def note_success(cron: Json, job: Json) -> bool:
 def has_run(cron: Json, due: datetime) -> bool:
     """Return whether the job of this scheduled time exists or existed."""
     name, last = job_name(cron, due), cron["status"].get("lastScheduleTime")
-    return any(each["name"] == name for each in active_jobs(cron)) or (last is not None and _moment(last) == due)
+    return any(job["name"] == name for job in active_jobs(cron)) or (last is not None and _moment(last) == due)
 
 
 def _started(job: Json) -> datetime | None:

@@ -87,8 +87,8 @@ class _DaemonSetController:
             self._expectations.forget(key)
             return None
         if daemon_set["spec"].get("selector") == {}:
-            told = "This daemon set is selecting all pods. A non-empty selector is required."
-            self._recorder.event(daemon_set, WARNING, "SelectingAll", told)
+            message = "This daemon set is selecting all pods. A non-empty selector is required."
+            self._recorder.event(daemon_set, WARNING, "SelectingAll", message)
             return None
         if is_deleting(daemon_set):
             return None  # revisions may be deleted before pods, so updated pods could no longer be identified

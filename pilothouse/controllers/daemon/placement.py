@@ -69,12 +69,12 @@ def _still_running(node: str, pods: Iterable[Json], plan: Plan, may_replace: May
         if not has_ended(pod):
             yield pod
         elif pod["status"]["phase"] == "Succeeded":
-            told = f"Found succeeded daemon pod {_where(pod, node)}, will try to delete it"
-            plan.told.append((NORMAL, "SucceededDaemonPod", told))
+            message = f"Found succeeded daemon pod {_where(pod, node)}, will try to delete it"
+            plan.told.append((NORMAL, "SucceededDaemonPod", message))
             plan.pods.append(pod)
         elif may_replace(node):
-            told = f"Found failed daemon pod {_where(pod, node)}, will try to kill it"
-            plan.told.append((WARNING, "FailedDaemonPod", told))
+            message = f"Found failed daemon pod {_where(pod, node)}, will try to kill it"
+            plan.told.append((WARNING, "FailedDaemonPod", message))
             plan.pods.append(pod)
 
 

@@ -124,8 +124,8 @@ class DaemonRevisions:
         hash. Raises StaleCollisionCount.
         """
         labelled = [await self._labelled(revision) for revision in known]
-        current = [each for each in labelled if holds_template_of(each, self._daemon_set)]
-        old = [each for each in labelled if not holds_template_of(each, self._daemon_set)]
+        current = [revision for revision in labelled if holds_template_of(revision, self._daemon_set)]
+        old = [revision for revision in labelled if not holds_template_of(revision, self._daemon_set)]
         number = max(map(number_of, old), default=0) + 1
         if not current:
             return await self._create(number), old
@@ -141,7 +141,11 @@ class DaemonRevisions:
         if surplus <= 0:
             return
         live = {_digest(pod) for pod in pods}
-        dead = [each for each in sorted(old, key=number_of) if not _digest(each) or _digest(each) not in live]
+        dead = [
+            revision
+            for revision in sorted(old, key=number_of)
+            if not _digest(revision) or _digest(revision) not in live
+        ]
         for revision in dead[:surplus]:
             await self._revisions.delete(name_of(revision))
 
@@ -184,8 +188,8 @@ class DaemonRevisions:
         fresh = await self._sets.get(name_of(self._daemon_set))
         status, believed = fresh.get("status") or {}, part(self._daemon_set, "status").get("collisionCount")
         if (known := status.get("collisionCount")) != believed:
-            told = f"found a stale collision count ({believed}, expected {known}) of DaemonSet"
-            raise StaleCollisionCount(f'{told} "{name_of(fresh)}" while processing; will retry until it is updated')
+            message = f"found a stale collision count ({believed}, expected {known}) of DaemonSet"
+            raise StaleCollisionCount(f'{message} "{name_of(fresh)}" while processing; will retry until it is updated')
         await self._sets.update_status({**fresh, "status": {**status, "collisionCount": (known or 0) + 1}})
 
 

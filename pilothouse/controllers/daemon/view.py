@@ -61,13 +61,13 @@ class DaemonView:
 
 def by_node(pods: Iterable[Json]) -> dict[str, list[Json]]:
     """Group pods by target node, excluding ended pods that are terminating."""
-    found: dict[str, list[Json]] = {}
+    pods_by_node: dict[str, list[Json]] = {}
     for pod in pods:
         if has_ended(pod) and is_deleting(pod):
             continue
         if (node := target_node(pod)) is not None:
-            found.setdefault(node, []).append(pod)
-    return found
+            pods_by_node.setdefault(node, []).append(pod)
+    return pods_by_node
 
 
 def oldest_first(pods: Iterable[Json]) -> list[Json]:

@@ -167,8 +167,8 @@ class DeploymentController:
         is_paused, was_paused = bool(deployment["spec"].get("paused")), reason == PAUSED
         if progress_deadline(deployment) is None or reason == DEADLINE_EXCEEDED or is_paused == was_paused:
             return
-        said = (PAUSED, "Deployment is paused") if is_paused else (RESUMED, "Deployment is resumed")
-        set_condition(deployment["status"], new_condition(PROGRESSING, "Unknown", *said, self._now))
+        reason_and_message = (PAUSED, "Deployment is paused") if is_paused else (RESUMED, "Deployment is resumed")
+        set_condition(deployment["status"], new_condition(PROGRESSING, "Unknown", *reason_and_message, self._now))
         await self._actions.write_status(deployment)
 
     async def _write_status(self, deployment: Json, status: Json) -> bool:

@@ -110,7 +110,7 @@ def new_replica_set(deployment: Json, sets: ReplicaSets, revision: int) -> Json:
     template, spec = deployment["spec"]["template"], deployment["spec"]
     label = {POD_TEMPLATE_HASH: template_hash(template, part(deployment, "status").get("collisionCount"))}
     labels, selector = labels_of(template) | label, spec["selector"]
-    made: Json = {
+    replica_set: Json = {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
         "metadata": {
@@ -126,9 +126,11 @@ def new_replica_set(deployment: Json, sets: ReplicaSets, revision: int) -> Json:
         },
     }
     if seconds := spec.get("minReadySeconds"):
-        made["spec"]["minReadySeconds"] = seconds
-    made["metadata"]["annotations"] = annotations_of_new_set(deployment, made, revision) | size_annotations(deployment)
-    return made
+        replica_set["spec"]["minReadySeconds"] = seconds
+    replica_set["metadata"]["annotations"] = annotations_of_new_set(
+        deployment, replica_set, revision
+    ) | size_annotations(deployment)
+    return replica_set
 
 
 def replica_set_name(deployment: str, template: str) -> str:
@@ -137,23 +139,23 @@ def replica_set_name(deployment: str, template: str) -> str:
 
 
 async def _found_instead(actions: Actions, deployment: Json, name: str, collision: AlreadyExists) -> Json:
-    found = await actions.replica_sets(deployment).get(name)
-    is_same = same_template(found["spec"]["template"], deployment["spec"]["template"])
-    if is_same and is_controlled_by(found, deployment):
-        return found
+    existing = await actions.replica_sets(deployment).get(name)
+    is_same = same_template(existing["spec"]["template"], deployment["spec"]["template"])
+    if is_same and is_controlled_by(existing, deployment):
+        return existing
     deployment["status"]["collisionCount"] = (deployment["status"].get("collisionCount") or 0) + 1
     await actions.write_status(deployment)
     raise collision
 
 
 async def _tell_failure(actions: Actions, deployment: Json, name: str, error: StatusError) -> None:
-    told = f'Failed to create new replica set "{name}": {error}'
+    message = f'Failed to create new replica set "{name}": {error}'
     if progress_deadline(deployment) is not None:
-        condition = new_condition(PROGRESSING, "False", REPLICA_SET_CREATE_ERROR, told, actions.now)
+        condition = new_condition(PROGRESSING, "False", REPLICA_SET_CREATE_ERROR, message, actions.now)
         set_condition(deployment["status"], condition)
         with suppress(StatusError):  # report the creation failure, not the status write failure
             await actions.write_status(deployment)
-    actions.warn(deployment, REPLICA_SET_CREATE_ERROR, told)
+    actions.warn(deployment, REPLICA_SET_CREATE_ERROR, message)
 
 
 def _set_revision(deployment: Json, revision: str) -> bool:
@@ -243,8 +245,8 @@ class Actions:
 
     def tell_scaled(self, deployment: Json, name: str, before: int, after: int) -> None:
         direction = "up" if before < after else "down"
-        told = f"Scaled {direction} replica set {name} from {before} to {after}"
-        self._recorder.event(deployment, NORMAL, _SCALING, told)
+        message = f"Scaled {direction} replica set {name} from {before} to {after}"
+        self._recorder.event(deployment, NORMAL, _SCALING, message)
 
     def tell(self, deployment: Json, reason: str, message: str) -> None:
         self._recorder.event(deployment, NORMAL, reason, message)

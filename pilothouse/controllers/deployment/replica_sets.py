@@ -49,8 +49,12 @@ def sorted_out(deployment: Json, replica_sets: Iterable[Json]) -> ReplicaSets:
     one."""
     by_age = sorted(replica_sets, key=age)
     template = deployment["spec"]["template"]
-    new = next((each for each in by_age if same_template(each["spec"]["template"], template)), None)
-    return ReplicaSets(new, [each for each in by_age if new is None or uid_of(each) != uid_of(new)])
+    new = next(
+        (replica_set for replica_set in by_age if same_template(replica_set["spec"]["template"], template)), None
+    )
+    return ReplicaSets(
+        new, [replica_set for replica_set in by_age if new is None or uid_of(replica_set) != uid_of(new)]
+    )
 
 
 def same_template(one: Json, other: Json) -> bool:
@@ -78,18 +82,20 @@ def total_size(replica_sets: Iterable[Json]) -> int:
 
 def total(replica_sets: Iterable[Json], count: str) -> int:
     """Return the sum of a status field."""
-    return sum(_status(each).get(count) or 0 for each in replica_sets)
+    return sum(_status(replica_set).get(count) or 0 for replica_set in replica_sets)
 
 
 def total_terminating(replica_sets: Iterable[Json]) -> int | None:
     """Return the total of terminating pods; None if a replica set with observedGeneration does not report it."""
-    known = [each for each in map(_status, replica_sets) if each.get("observedGeneration") or _TERMINATING in each]
-    counts = [each.get(_TERMINATING) for each in known]
+    known = [
+        status for status in map(_status, replica_sets) if status.get("observedGeneration") or _TERMINATING in status
+    ]
+    counts = [status.get(_TERMINATING) for status in known]
     return None if None in counts else sum(count for count in counts if count is not None)
 
 
 def active(replica_sets: Iterable[Json]) -> list[Json]:
-    return [each for each in replica_sets if size(each) > 0]
+    return [replica_set for replica_set in replica_sets if size(replica_set) > 0]
 
 
 def active_or_latest(sets: ReplicaSets) -> Json | None:
@@ -180,12 +186,14 @@ def revision_of(obj: Json) -> int | None:
 
 
 def max_revision(replica_sets: Iterable[Json]) -> int:
-    return max((revision_of(each) or 0 for each in replica_sets), default=0)
+    return max((revision_of(replica_set) or 0 for replica_set in replica_sets), default=0)
 
 
 def last_revision(replica_sets: Iterable[Json]) -> int:
     """Return the second highest revision; 0 if there is none."""
-    known = sorted((revision for each in replica_sets if (revision := revision_of(each)) is not None), reverse=True)
+    known = sorted(
+        (revision for replica_set in replica_sets if (revision := revision_of(replica_set)) is not None), reverse=True
+    )
     return max(0, known[1]) if len(known) > 1 else 0
 
 

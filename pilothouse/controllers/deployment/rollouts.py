@@ -67,8 +67,8 @@ async def recreate(
     actions: Actions, deployment: Json, sets: ReplicaSets, pods_of: Callable[[Json], Sequence[Json]]
 ) -> None:
     """Take one step of a Recreate rollout, in which old and new pods never coexist. Raises StatusError."""
-    shrunk = [await actions.scale(deployment, each, 0) for each in sets.active_old]
-    if any(each.is_resized for each in shrunk) or has_old_pods(sets, pods_of):
+    shrunk = [await actions.scale(deployment, replica_set, 0) for replica_set in sets.active_old]
+    if any(resize.is_resized for resize in shrunk) or has_old_pods(sets, pods_of):
         return
     if sets.new is None:
         await create_new_replica_set(actions, deployment, sets)
@@ -82,7 +82,7 @@ def has_old_pods(sets: ReplicaSets, pods_of: Callable[[Json], Sequence[Json]]) -
     """Return whether an old replica set has pods that have not ended. Terminating pods still run."""
     if total(sets.old, "replicas") > 0:
         return True
-    return any(not has_ended(pod) for each in sets.old for pod in pods_of(each))
+    return any(not has_ended(pod) for replica_set in sets.old for pod in pods_of(replica_set))
 
 
 async def _shrink_old(actions: Actions, deployment: Json, sets: ReplicaSets, new: Json) -> bool:
@@ -91,8 +91,8 @@ async def _shrink_old(actions: Actions, deployment: Json, sets: ReplicaSets, new
     room = max_scaled_down(deployment, new, sets.old)
     if total_size(sets.old) == 0 or room <= 0:
         return False
-    by_uid = {uid_of(each): each for each in sorted(sets.active_old, key=age)}
-    if any(_missing(each) < 0 for each in by_uid.values()):
+    by_uid = {uid_of(replica_set): replica_set for replica_set in sorted(sets.active_old, key=age)}
+    if any(_missing(replica_set) < 0 for replica_set in by_uid.values()):
         return False  # the previous scale-down is in progress: terminating pods still count as available
     try:
         taken = await _shrink(actions, deployment, by_uid, _missing, room)
@@ -124,7 +124,7 @@ async def _shrink(
 
 def is_resized(deployment: Json, sets: ReplicaSets) -> bool:
     """Return whether an active replica set was last scaled for another deployment size."""
-    known = (desired_replicas(each) for each in active(sets.all))
+    known = (desired_replicas(replica_set) for replica_set in active(sets.all))
     return any(desired is not None and desired != size(deployment) for desired in known)
 
 
@@ -175,7 +175,7 @@ def proportional_sizes(deployment: Json, replica_sets: Sequence[Json]) -> list[R
         added += share
     if sizes:
         sizes[0] = max(0, sizes[0] + to_add - added)
-    return [Resize(*each) for each in zip(ordered, sizes, strict=True)]
+    return [Resize(*pair) for pair in zip(ordered, sizes, strict=True)]
 
 
 def _fraction(deployment: Json, replica_set: Json) -> int:
@@ -203,20 +203,20 @@ async def roll_back(actions: Actions, deployment: Json, sets: ReplicaSets, revis
     if sets.new is None:
         await create_new_replica_set(actions, deployment, sets)
     wanted = revision or last_revision(sets.all)
-    replica_set = next((each for each in sets.all if wanted and revision_of(each) == wanted), None)
+    replica_set = next((replica_set for replica_set in sets.all if wanted and revision_of(replica_set) == wanted), None)
     if replica_set is None:
-        told = "Unable to find the revision to rollback to." if wanted else "Unable to find last revision."
-        actions.warn(deployment, _NOT_FOUND, told)
+        message = "Unable to find the revision to rollback to." if wanted else "Unable to find last revision."
+        actions.warn(deployment, _NOT_FOUND, message)
         await _write(actions, deployment)
     elif same_template(deployment["spec"]["template"], replica_set["spec"]["template"]):
         name = name_of(deployment)
-        told = f'The rollback revision contains the same template as current deployment "{name}"'
-        actions.warn(deployment, _UNCHANGED, told)
+        message = f'The rollback revision contains the same template as current deployment "{name}"'
+        actions.warn(deployment, _UNCHANGED, message)
         await _write(actions, deployment)
     else:
         await _write(actions, rolled_back(deployment, replica_set))
-        told = f'Rolled back deployment "{name_of(deployment)}" to revision {wanted}'
-        actions.tell(deployment, _DONE, told)
+        message = f'Rolled back deployment "{name_of(deployment)}" to revision {wanted}'
+        actions.tell(deployment, _DONE, message)
 
 
 def rolled_back(deployment: Json, replica_set: Json) -> Json:
@@ -243,8 +243,8 @@ def dispensable(deployment: Json, old: Iterable[Json]) -> list[Json]:
     limit = deployment["spec"].get("revisionHistoryLimit")
     if limit in (None, _NO_LIMIT):
         return []
-    staying = sorted((each for each in old if not is_deleting(each)), key=by_revision)
-    return [each for each in staying[: max(0, len(staying) - limit)] if _is_empty(each)]
+    staying = sorted((replica_set for replica_set in old if not is_deleting(replica_set)), key=by_revision)
+    return [replica_set for replica_set in staying[: max(0, len(staying) - limit)] if _is_empty(replica_set)]
 
 
 def _is_empty(replica_set: Json) -> bool:

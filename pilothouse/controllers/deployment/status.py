@@ -55,8 +55,8 @@ def calculated_status(deployment: Json, sets: ReplicaSets, now: datetime) -> Jso
 def _availability(deployment: Json, status: Json, now: datetime) -> Json:
     if count(status, "availableReplicas") >= min_available(deployment):
         return new_condition(AVAILABLE, "True", ENOUGH_AVAILABLE, "Deployment has minimum availability.", now)
-    told = "Deployment does not have minimum availability."
-    return new_condition(AVAILABLE, "False", TOO_FEW_AVAILABLE, told, now)
+    message = "Deployment does not have minimum availability."
+    return new_condition(AVAILABLE, "False", TOO_FEW_AVAILABLE, message, now)
 
 
 def count(status: Json, name: str) -> int:
@@ -67,13 +67,15 @@ def is_complete(deployment: Json, status: Json) -> bool:
     """Return whether all desired pods are updated and available, and no old pods are left."""
     counts = [count(status, name) for name in ("updatedReplicas", "replicas", "availableReplicas")]
     seen = count(status, "observedGeneration") >= (metadata(deployment).get("generation") or 0)
-    return seen and all(each == size(deployment) for each in counts)
+    return seen and all(count == size(deployment) for count in counts)
 
 
 def is_progressing(before: Json, after: Json) -> bool:
     """Return whether updated, ready or available pods increased, or old pods decreased."""
     grown = ("updatedReplicas", "readyReplicas", "availableReplicas")
-    return _old_pods(after) < _old_pods(before) or any(count(after, each) > count(before, each) for each in grown)
+    return _old_pods(after) < _old_pods(before) or any(
+        count(after, replica_set) > count(before, replica_set) for replica_set in grown
+    )
 
 
 def _old_pods(status: Json) -> int:
@@ -123,11 +125,11 @@ def rollout_status(deployment: Json, sets: ReplicaSets, now: datetime) -> Json:
         name = f'Deployment "{name_of(deployment)}"' if new is None else f'ReplicaSet "{name_of(new)}"'
         before = deployment.get("status") or {}
         if is_complete(deployment, status):
-            told = f"{name} has successfully progressed."
-            set_condition(status, new_condition(PROGRESSING, "True", NEW_REPLICA_SET_AVAILABLE, told, now))
+            message = f"{name} has successfully progressed."
+            set_condition(status, new_condition(PROGRESSING, "True", NEW_REPLICA_SET_AVAILABLE, message, now))
         elif is_progressing(before, status):
-            told = f"{name} is progressing."
-            condition = new_condition(PROGRESSING, "True", REPLICA_SET_UPDATED, told, now)
+            message = f"{name} is progressing."
+            condition = new_condition(PROGRESSING, "True", REPLICA_SET_UPDATED, message, now)
             # Replace the condition even if unchanged: the deadline counts from lastUpdateTime.
             old = find_in(status, PROGRESSING)
             if old is not None and old["status"] == condition["status"]:
@@ -135,8 +137,8 @@ def rollout_status(deployment: Json, sets: ReplicaSets, now: datetime) -> Json:
             remove_condition(status, PROGRESSING)
             set_condition(status, condition)
         elif is_timed_out(deployment, status, now):
-            told = f"{name} has timed out progressing."
-            set_condition(status, new_condition(PROGRESSING, "False", DEADLINE_EXCEEDED, told, now))
+            message = f"{name} has timed out progressing."
+            set_condition(status, new_condition(PROGRESSING, "False", DEADLINE_EXCEEDED, message, now))
     failure = replica_failure(sets)
     if failure is None:
         remove_condition(status, REPLICA_FAILURE)

@@ -79,9 +79,9 @@ class _DisruptionController:
     def _enqueue_budgets(self, pod: Json) -> None:
         budgets = list(self._budgets_of(pod))
         if len(budgets) > 1:
-            told = f'Pod "{namespace_of(pod)}"/"{name_of(pod)}" matches multiple PodDisruptionBudgets.'
+            message = f'Pod "{namespace_of(pod)}"/"{name_of(pod)}" matches multiple PodDisruptionBudgets.'
             chosen = f'  Chose "{name_of(budgets[0])}" arbitrarily.'
-            self._recorder.event(pod, WARNING, "MultiplePodDisruptionBudgets", told + chosen)
+            self._recorder.event(pod, WARNING, "MultiplePodDisruptionBudgets", message + chosen)
         for budget in budgets:
             self._queue.add(meta_namespace_key(budget))
 
@@ -107,8 +107,8 @@ class _DisruptionController:
             evicted = disrupted(pods, budget, now)
             where = f"{namespace_of(budget)}/{name_of(budget)}"
             for pod in evicted.overdue:
-                told = f"Pod was expected by PDB {where} to be deleted but it wasn't"
-                self._recorder.event(pod, WARNING, "NotDeleted", told)
+                message = f"Pod was expected by PDB {where} to be deleted but it wasn't"
+                self._recorder.event(pod, WARNING, "NotDeleted", message)
             healthy = count_healthy(pods, evicted)
             await self._write(budget, new_status(budget, wanted, healthy=healthy, evicted=evicted, now=now))
         except Conflict:
@@ -138,8 +138,8 @@ class _DisruptionController:
         try:
             expected = await self._scales.expected(pods)
         except (ScaleUnknown, StatusError) as error:
-            told = f"Failed to calculate the number of expected pods: {error}"
-            self._recorder.event(budget, WARNING, "CalculateExpectedPodCountFailed", told)
+            message = f"Failed to calculate the number of expected pods: {error}"
+            self._recorder.event(budget, WARNING, "CalculateExpectedPodCountFailed", message)
             raise
         if expected.unmanaged:
             self._recorder.event(budget, WARNING, "UnmanagedPods", _unmanaged(budget))

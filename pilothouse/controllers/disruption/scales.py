@@ -86,18 +86,18 @@ class Scales:
 
     async def _implements_scale(self, resource: GroupVersionResource) -> bool:
         wanted = resource.group_version.resource(f"{resource.resource}/scale")
-        found = (await self._discovery.server_resources()).resources
-        return any(each.resource == wanted and each.kind.kind == "Scale" for each in found)
+        resources = (await self._discovery.server_resources()).resources
+        return any(resource.resource == wanted and resource.kind.kind == "Scale" for resource in resources)
 
     async def _get(
         self, resource: GroupVersionResource, namespace: str, reference: Json, *, subresource: str = ""
     ) -> Json | None:
         objects = self._client.for_resource(resource, namespace=namespace)
         try:
-            found = await objects.get(reference["name"], subresource=subresource)
+            scale = await objects.get(reference["name"], subresource=subresource)
         except NotFound:
             return None
-        return found if uid_of(found) == reference["uid"] else None
+        return scale if uid_of(scale) == reference["uid"] else None
 
 
 def _scale(obj: Json) -> ControllerScale:

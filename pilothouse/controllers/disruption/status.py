@@ -43,10 +43,10 @@ def scaled(value: int | str, total: int) -> int:
 
 
 def disrupted(pods: Iterable[Json], budget: Json, now: datetime) -> Disrupted:
-    said = part(budget, "status", "disruptedPods")
+    disrupted_pods = part(budget, "status", "disruptedPods")
     kept, overdue, recheck = {}, [], None
     for pod in pods:
-        since = said.get(name_of(pod))
+        since = disrupted_pods.get(name_of(pod))
         if since is None or is_deleting(pod):
             continue
         left = DELETION_TIMEOUT - (now - (parse_time(since) or now - 2 * DELETION_TIMEOUT))
@@ -82,16 +82,16 @@ def new_status(budget: Json, wanted: Wanted, *, healthy: int, evicted: Disrupted
     return status | {"conditions": _with_condition(budget, said, now)}
 
 
-def failed_status(budget: Json, why: str, now: datetime) -> Json:
+def failed_status(budget: Json, reason: str, now: datetime) -> Json:
     """Return the status after a failed sync, which allows no disruptions."""
     status = budget.get("status") or {}
-    said: Json = {"status": "False", "reason": "SyncFailed", "message": why}
+    condition: Json = {"status": "False", "reason": "SyncFailed", "message": reason}
     if status.get("observedGeneration"):
-        said["observedGeneration"] = status["observedGeneration"]
-    return {**status, "disruptionsAllowed": 0, "conditions": _with_condition(budget, said, now)}
+        condition["observedGeneration"] = status["observedGeneration"]
+    return {**status, "disruptionsAllowed": 0, "conditions": _with_condition(budget, condition, now)}
 
 
-def _with_condition(budget: Json, said: Json, now: datetime) -> list[Json]:
+def _with_condition(budget: Json, condition: Json, now: datetime) -> list[Json]:
     """Set the condition; lastTransitionTime changes only with its status."""
-    new: Json = {"type": _TYPE, "lastTransitionTime": format_time(now), **said}
+    new: Json = {"type": _TYPE, "lastTransitionTime": format_time(now), **condition}
     return with_condition(conditions_of(budget), keep_transition(new, find_condition(budget, _TYPE)))

@@ -33,11 +33,11 @@ _NO_PORT: _PortKey = ()
 
 
 async def desired_subsets(service: Json, selected: Sequence[Json]) -> list[Json]:
-    found: list[Json] = []
+    subsets: list[Json] = []
     async for pod in yield_periodically(selected):
         if should_be_in_endpoints(pod, include_terminating=publishes_not_ready(service)):
-            found += _subsets_of(pod, service)
-    return repack(found)
+            subsets += _subsets_of(pod, service)
+    return repack(subsets)
 
 
 def needs_update(current: Json, subsets: list[Json], service: Json) -> bool:
@@ -69,9 +69,9 @@ def _labels(service: Json) -> dict[str, str]:
 
 def _has_labels_of(current: Json, service: Json) -> bool:
     own = (HEADLESS, MANAGED_BY)
-    found = {name: value for name, value in labels_of(current).items() if name not in own}
-    wanted = {name: value for name, value in labels_of(service).items() if name not in own}
-    return found == wanted and labels_of(current).get(MANAGED_BY) == CONTROLLER
+    current_labels = {name: value for name, value in labels_of(current).items() if name not in own}
+    service_labels = {name: value for name, value in labels_of(service).items() if name not in own}
+    return current_labels == service_labels and labels_of(current).get(MANAGED_BY) == CONTROLLER
 
 
 def _subsets_of(pod: Json, service: Json) -> Iterator[Json]:
@@ -88,9 +88,9 @@ def _subsets_of(pod: Json, service: Json) -> Iterator[Json]:
         yield {kind: [address]}
     for port in ports:
         if (number := find_port(pod, port)) is not None:
-            made = {"name": port.get("name"), "port": number, "protocol": port.get("protocol") or "TCP"}
-            made["appProtocol"] = port.get("appProtocol")
-            yield {kind: [address], "ports": [{name: value for name, value in made.items() if value}]}
+            endpoint_port = {"name": port.get("name"), "port": number, "protocol": port.get("protocol") or "TCP"}
+            endpoint_port["appProtocol"] = port.get("appProtocol")
+            yield {kind: [address], "ports": [{name: value for name, value in endpoint_port.items() if value}]}
 
 
 def _family(service: Json, pod: Json) -> str:
@@ -109,41 +109,43 @@ def repack(subsets: Iterable[Json]) -> list[Json]:
     addresses: dict[_AddressKey, Json] = {}
     ports: dict[_PortKey, Json] = {}
     readiness: dict[_PortKey, dict[_AddressKey, bool]] = {}
-    for each in _flat(subsets):
-        key, port = _address_key(each.address), _port_key(each.port)
-        addresses.setdefault(key, each.address)
-        ports.setdefault(port, each.port)
+    for address in _flat(subsets):
+        key, port = _address_key(address.address), _port_key(address.port)
+        addresses.setdefault(key, address.address)
+        ports.setdefault(port, address.port)
         of_port = readiness.setdefault(port, {})
-        of_port[key] = of_port.get(key, True) and each.ready
+        of_port[key] = of_port.get(key, True) and address.ready
     groups: dict[frozenset[tuple[_AddressKey, bool]], list[_PortKey]] = {}
     for port, of_port in readiness.items():
         groups.setdefault(frozenset(of_port.items()), []).append(port)
-    made = [_subset(group, addresses, [ports[key] for key in sorted(keys) if key]) for group, keys in groups.items()]
-    return sorted(made, key=_order)
+    subsets_by_group = [
+        _subset(group, addresses, [ports[key] for key in sorted(keys) if key]) for group, keys in groups.items()
+    ]
+    return sorted(subsets_by_group, key=_order)
 
 
 def is_same(one: Iterable[Json], other: Iterable[Json]) -> bool:
     """Compare subsets, ignoring resourceVersions in targetRef."""
-    return [_comparable(each) for each in one] == [_comparable(each) for each in other]
+    return [_comparable(subset) for subset in one] == [_comparable(each) for each in other]
 
 
 def number_of_addresses(subsets: Iterable[Json]) -> int:
-    return sum(len(each.get("addresses") or ()) + len(each.get("notReadyAddresses") or ()) for each in subsets)
+    return sum(len(subset.get("addresses") or ()) + len(subset.get("notReadyAddresses") or ()) for subset in subsets)
 
 
 def truncated(subsets: list[Json]) -> list[Json]:
     """Return subsets truncated to the maximum number of addresses: ready first, proportionally per subset."""
-    ready = sum(len(each.get("addresses") or ()) for each in subsets)
+    ready = sum(len(subset.get("addresses") or ()) for subset in subsets)
     name = "addresses" if ready > MAX_CAPACITY else "notReadyAddresses"
     room = MAX_CAPACITY if ready > MAX_CAPACITY else MAX_CAPACITY - ready
-    total, left, cut = sum(len(each.get(name) or ()) for each in subsets), room, []
-    for each in subsets:
-        mine = each.get(name) or []
-        taken = mine[: min(left, ceil(len(mine) / total * room))]
+    total, left, cut = sum(len(subset.get(name) or ()) for subset in subsets), room, []
+    for subset in subsets:
+        addresses = subset.get(name) or []
+        taken = addresses[: min(left, ceil(len(addresses) / total * room))]
         left -= len(taken)
-        rest = {field: value for field, value in each.items() if field not in (name, "notReadyAddresses")}
+        rest = {field: value for field, value in subset.items() if field not in (name, "notReadyAddresses")}
         cut.append(rest | ({name: taken} if taken else {}))
-    return [each for each in cut if number_of_addresses([each])]
+    return [subset for subset in cut if number_of_addresses([subset])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,14 +184,14 @@ def _port_key(port: Json) -> _PortKey:
 
 def _order(subset: Json) -> tuple[Any, ...]:
     addresses = [*(subset.get("addresses") or ()), *(subset.get("notReadyAddresses") or ())]
-    return [_port_key(port) for port in subset.get("ports") or ()], [_address_key(each) for each in addresses]
+    return [_port_key(port) for port in subset.get("ports") or ()], [_address_key(address) for address in addresses]
 
 
 def _comparable(subset: Json) -> Json:
-    found: Json = {"ports": [_port_key(port) for port in subset.get("ports") or ()]}
+    comparable: Json = {"ports": [_port_key(port) for port in subset.get("ports") or ()]}
     for name in ("addresses", "notReadyAddresses"):
-        found[name] = [_without_version(address) for address in subset.get(name) or ()]
-    return found
+        comparable[name] = [_without_version(address) for address in subset.get(name) or ()]
+    return comparable
 
 
 def _without_version(address: Json) -> tuple[Any, ...]:

@@ -107,11 +107,11 @@ class _EndpointSlices:
             return None
         if not has_endpoints_of_pods(service):
             return None
-        found = self._events.slices_of(key)
-        if self._tracker.is_stale(key, found):
+        slices = self._events.slices_of(key)
+        if self._tracker.is_stale(key, slices):
             self._metrics.syncs.labels("stale").inc()
             return Requeue(STALE)
-        existing = [each for each in found if not is_deleting(each)]
+        existing = [endpoint_slice for endpoint_slice in slices if not is_deleting(endpoint_slice)]
         with self._syncs.timed(key):
             selected = self._syncs.selected_pods(service)
             trigger_time = self._syncs.trigger_time(service, selected)

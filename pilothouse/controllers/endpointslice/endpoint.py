@@ -62,14 +62,14 @@ def pod_endpoint(pod: Json, *, node: Json | None, service: Json, family: str) ->
 
 def endpoint_ports(service: Json, pod: Json) -> list[Json]:
     """Return the service's ports on this pod; unresolvable named ports are skipped."""
-    found = []
+    ports = []
     for port in items(service, "spec", "ports"):
         number = find_port(pod, port)
         if number is not None:
-            made = {"name": port.get("name") or "", "port": number, "protocol": port.get("protocol") or "TCP"}
+            endpoint_port = {"name": port.get("name") or "", "port": number, "protocol": port.get("protocol") or "TCP"}
             protocol = port.get("appProtocol")
-            found.append(made | ({} if protocol is None else {"appProtocol": protocol}))
-    return sorted(found, key=_port_key)
+            ports.append(endpoint_port | ({} if protocol is None else {"appProtocol": protocol}))
+    return sorted(ports, key=_port_key)
 
 
 def publishes_not_ready(service: Json) -> bool:
@@ -134,14 +134,14 @@ def reference_to_pod(pod: Json) -> Json:
 def endpoint_state(pod: Json) -> tuple[Any, ...]:
     """Return a value that changes whenever endpoints of the pod may change."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
-    ips = [each.get("ip") for each in status.get("podIPs") or ()]
+    ips = [pod_ip.get("ip") for pod_ip in status.get("podIPs") or ()]
     names = node_name(pod), spec.get("hostname"), spec.get("subdomain")
     return is_deleting(pod), is_ready(pod), ips, has_ended(pod), names
 
 
 def _ips(pod: Json) -> Iterator[Address]:
-    for each in items(pod, "status", "podIPs"):
-        if (address := parse_ip_sloppy(each.get("ip") or "")) is not None:
+    for pod_ip in items(pod, "status", "podIPs"):
+        if (address := parse_ip_sloppy(pod_ip.get("ip") or "")) is not None:
             yield address
 
 

@@ -44,16 +44,16 @@ class SliceMetrics:
     def per_sync(self, done: str, synced: str) -> Histogram:
         return self.histogram(f"endpoints_{done}_per_sync", f"Number of endpoints {done} on each {synced} sync")
 
-    def histogram(self, name: str, told: str, buckets: list[float] = _BUCKETS) -> Histogram:
-        return Histogram(name, told, subsystem=self._subsystem, buckets=buckets, registry=self._registry)
+    def histogram(self, name: str, help_text: str, buckets: list[float] = _BUCKETS) -> Histogram:
+        return Histogram(name, help_text, subsystem=self._subsystem, buckets=buckets, registry=self._registry)
 
     def show(self, totals: Totals) -> None:
         self._desired.set(totals.endpoints)
         self._slices.set(totals.slices)
         self._desired_slices.set(totals.desired_slices)
 
-    def _gauge(self, name: str, told: str) -> Gauge:
-        return Gauge(name, told, subsystem=self._subsystem, registry=self._registry)
+    def _gauge(self, name: str, help_text: str) -> Gauge:
+        return Gauge(name, help_text, subsystem=self._subsystem, registry=self._registry)
 
 
 class ServiceSliceMetrics(SliceMetrics):
@@ -118,8 +118,8 @@ class Totals:
     def _count(self, groups: Mapping[PortsKey, Efficiency] | None, sign: int) -> None:
         if groups is None:
             return
-        self.endpoints += sign * sum(each.endpoints for each in groups.values())
-        self.slices += sign * sum(each.slices for each in groups.values())
+        self.endpoints += sign * sum(group.endpoints for group in groups.values())
+        self.slices += sign * sum(group.slices for group in groups.values())
         # A service without endpoints has one empty slice.
-        needed = sum(ceil(each.endpoints / self._limit) for each in groups.values())
+        needed = sum(ceil(group.endpoints / self._limit) for group in groups.values())
         self.desired_slices += sign * (needed or 1)

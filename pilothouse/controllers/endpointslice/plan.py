@@ -39,8 +39,8 @@ class Plan:
         self.removed += other.removed
 
     def unchanged(self, existing: list[Json]) -> list[Json]:
-        changed = {name_of(each) for each in (*self.update, *self.delete)}
-        return [each for each in existing if name_of(each) not in changed]
+        changed = {name_of(endpoint_slice) for endpoint_slice in (*self.update, *self.delete)}
+        return [endpoint_slice for endpoint_slice in existing if name_of(endpoint_slice) not in changed]
 
 
 class GroupPlanner:
@@ -53,21 +53,21 @@ class GroupPlanner:
 
     def plan(self, existing: list[Json], desired: Mapping[EndpointKey, Json]) -> Plan:
         plan, unchanged, remaining = Plan(), dict[str, Json](), dict(desired)
-        for each in existing:
-            old = each.get("endpoints") or []
-            found = [(endpoint, remaining.pop(endpoint_key(endpoint), None)) for endpoint in old]
-            kept = [endpoint for _, endpoint in found if endpoint is not None]
+        for endpoint_slice in existing:
+            old = endpoint_slice.get("endpoints") or []
+            pairs = [(endpoint, remaining.pop(endpoint_key(endpoint), None)) for endpoint in old]
+            kept = [endpoint for _, endpoint in pairs if endpoint is not None]
             plan.removed += len(old) - len(kept)
-            same = len(kept) == len(old) and all(new and is_same_beyond_key(new, before) for before, new in found)
+            same = len(kept) == len(old) and all(new and is_same_beyond_key(new, before) for before, new in pairs)
             if not same and not kept:
-                plan.delete.append(each)
-            elif same and (metadata(each).get("labels") or {}) == self._labels:
-                unchanged[name_of(each)] = each
+                plan.delete.append(endpoint_slice)
+            elif same and (metadata(endpoint_slice).get("labels") or {}) == self._labels:
+                unchanged[name_of(endpoint_slice)] = endpoint_slice
             else:
-                plan.update.append(self._changed(each, old if same else kept))
+                plan.update.append(self._changed(endpoint_slice, old if same else kept))
         plan.added = len(remaining)
-        for each in sorted(plan.update, key=lambda each: -len(each["endpoints"])):
-            self._fill(each, remaining)
+        for endpoint_slice in sorted(plan.update, key=lambda endpoint_slice: -len(endpoint_slice["endpoints"])):
+            self._fill(endpoint_slice, remaining)
         while remaining:
             fitting = self._fullest_with_room_for(len(remaining), unchanged)
             if fitting is None:
@@ -79,13 +79,21 @@ class GroupPlanner:
                 self._fill(plan.update[-1], remaining)
         return plan
 
-    def _changed(self, each: Json, endpoints: list[Json]) -> Json:
-        return {**each, "metadata": metadata(each) | {"labels": self._labels}, "endpoints": [*endpoints]}
+    def _changed(self, endpoint_slice: Json, endpoints: list[Json]) -> Json:
+        return {
+            **endpoint_slice,
+            "metadata": metadata(endpoint_slice) | {"labels": self._labels},
+            "endpoints": [*endpoints],
+        }
 
-    def _fill(self, each: Json, remaining: dict[EndpointKey, Json]) -> None:
-        while remaining and len(each["endpoints"]) < self._limit:
-            each["endpoints"].append(remaining.pop(next(iter(remaining))))
+    def _fill(self, endpoint_slice: Json, remaining: dict[EndpointKey, Json]) -> None:
+        while remaining and len(endpoint_slice["endpoints"]) < self._limit:
+            endpoint_slice["endpoints"].append(remaining.pop(next(iter(remaining))))
 
     def _fullest_with_room_for(self, number: int, unchanged: dict[str, Json]) -> Json | None:
-        fitting = [each for each in unchanged.values() if len(each.get("endpoints") or ()) + number <= self._limit]
-        return max(fitting, key=lambda each: len(each.get("endpoints") or ()), default=None)
+        fitting = [
+            endpoint_slice
+            for endpoint_slice in unchanged.values()
+            if len(endpoint_slice.get("endpoints") or ()) + number <= self._limit
+        ]
+        return max(fitting, key=lambda endpoint_slice: len(endpoint_slice.get("endpoints") or ()), default=None)

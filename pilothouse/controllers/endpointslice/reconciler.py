@@ -88,7 +88,7 @@ class Reconciler:
         present = [pod for pod in counted if node_name(pod) not in missing]
         failures = [_skipped(pod, service) for pod in counted if node_name(pod) in missing]
         for family in address_types(service):
-            own = [each for each in existing if each.get("addressType") == family]
+            own = [endpoint_slice for endpoint_slice in existing if endpoint_slice.get("addressType") == family]
             desired = await desired_endpoints(service, present, self._nodes, family)
             plan = self._plan(service, desired, own, family)
             unchanged = plan.unchanged(own)
@@ -105,16 +105,19 @@ class Reconciler:
 
     def _plan(self, service: Json, desired: DesiredEndpoints, existing: list[Json], family: str) -> Plan:
         groups: dict[PortsKey, list[Json]] = {}
-        for each in existing:
-            if is_owned_by(each, service):
-                groups.setdefault(ports_key(each.get("ports") or []), []).append(each)
-        plan, efficiency = Plan(delete=[each for each in existing if not is_owned_by(each, service)]), {}
+        for endpoint_slice in existing:
+            if is_owned_by(endpoint_slice, service):
+                groups.setdefault(ports_key(endpoint_slice.get("ports") or []), []).append(endpoint_slice)
+        plan, efficiency = (
+            Plan(delete=[endpoint_slice for endpoint_slice in existing if not is_owned_by(endpoint_slice, service)]),
+            {},
+        )
         for key, endpoints in desired.groups.items():
             slices = groups.pop(key, [])
             part = self._planner(service, family, desired.ports[key]).plan(slices, endpoints)
             efficiency[key] = Efficiency(len(endpoints), len(slices) + len(part.create) - len(part.delete))
             plan.extend(part)
-        plan.delete += [each for slices in groups.values() for each in slices]
+        plan.delete += [endpoint_slice for slices in groups.values() for endpoint_slice in slices]
         if len(plan.delete) == len(existing) and not plan.create:
             # A service without endpoints keeps one empty slice, as a sign that the controller has processed it.
             placeholder = self._empty_slice(service, family, [])
@@ -151,9 +154,9 @@ class Reconciler:
 
     async def _carry_out(self, service: Json, plan: Plan, trigger_time: str) -> list[str]:
         """Execute the plan; return the error messages."""
-        for each in (*plan.create, *plan.update):
-            annotations = with_trigger_time(annotations_of(each), trigger_time)
-            each["metadata"] = metadata(each) | {"annotations": annotations}
+        for endpoint_slice in (*plan.create, *plan.update):
+            annotations = with_trigger_time(annotations_of(endpoint_slice), trigger_time)
+            endpoint_slice["metadata"] = metadata(endpoint_slice) | {"annotations": annotations}
         try:
             await self._writer.carry_out(plan, service)
         except WriteFailed as error:
@@ -165,11 +168,11 @@ class Reconciler:
 
     async def _delete_of_other_types(self, service: Json, existing: list[Json]) -> list[str]:
         families, failures = address_types(service), []
-        for each in existing:
-            if each.get("addressType") not in families:
-                self.topology.forget(meta_namespace_key(service), each.get("addressType") or "")
+        for endpoint_slice in existing:
+            if endpoint_slice.get("addressType") not in families:
+                self.topology.forget(meta_namespace_key(service), endpoint_slice.get("addressType") or "")
                 try:
-                    await self._writer.delete(each, meta_namespace_key(service))
+                    await self._writer.delete(endpoint_slice, meta_namespace_key(service))
                 except WriteFailed as error:
                     failures.append(str(error))
         return failures

@@ -99,8 +99,8 @@ def selects(service: Json, pod: Json) -> bool:
 
 
 def selected_pods(service: Json, all_pods: Indexer) -> list[Json]:
-    found = all_pods.by_index(NAMESPACE_INDEX, namespace_of(service))
-    return [pod for pod in found if selects(service, pod)]
+    pods = all_pods.by_index(NAMESPACE_INDEX, namespace_of(service))
+    return [pod for pod in pods if selects(service, pod)]
 
 
 class SelectingServices:

@@ -32,9 +32,9 @@ class EndpointSliceTracker:
     def is_stale(self, service: str, slices: Iterable[Json]) -> bool:
         """Return whether the slices are older than this process's writes; terminating slices are never stale."""
         known = dict(self._generations.get(service, {}))
-        for each in slices:
-            written = known.pop(uid_of(each), 0)
-            if not is_deleting(each) and (written == _DELETED or written > _generation(each)):
+        for endpoint_slice in slices:
+            written = known.pop(uid_of(endpoint_slice), 0)
+            if not is_deleting(endpoint_slice) and (written == _DELETED or written > _generation(endpoint_slice)):
                 return True
         return any(generation != _DELETED for generation in known.values())
 
@@ -75,10 +75,14 @@ class SliceEvents:
         self._slices = slices.indexer
         self._tracker = tracker
         if SERVICE_INDEX not in slices.indexer.indexers:
-            slices.add_indexers({SERVICE_INDEX: lambda each: (service_key(each),)})
+            slices.add_indexers({SERVICE_INDEX: lambda endpoint_slice: (service_key(endpoint_slice),)})
 
     def slices_of(self, service: str) -> list[Json]:
-        return [each for each in self._slices.by_index(SERVICE_INDEX, service) if self._is_own(each)]
+        return [
+            endpoint_slice
+            for endpoint_slice in self._slices.by_index(SERVICE_INDEX, service)
+            if self._is_own(endpoint_slice)
+        ]
 
     def handler(self, changed: Callable[[str], None]) -> ResourceEventHandlerFuncs:
         """Return a handler that calls `changed` with services whose slices were changed externally."""
@@ -107,5 +111,5 @@ class SliceEvents:
 
         return ResourceEventHandlerFuncs(add=on_add, update=on_update, delete=on_delete)
 
-    def _is_own(self, each: Json) -> bool:
-        return manager_of(each) == self._controller
+    def _is_own(self, endpoint_slice: Json) -> bool:
+        return manager_of(endpoint_slice) == self._controller

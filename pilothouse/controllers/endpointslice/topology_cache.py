@@ -81,7 +81,7 @@ class TopologyCache:
                 "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes"
             )
         slices = [*plan.create, *plan.update, *unchanged]
-        allocated = allocations(ratios, sum(1 for each in slices for _ in _ready(each)))
+        allocated = allocations(ratios, sum(1 for endpoint_slice in slices for _ in _ready(endpoint_slice)))
         hints = Zones()
         for each in unchanged:
             kept = _kept_hints(each, hints, allocated)
@@ -121,11 +121,11 @@ def _kept_hints(endpoint_slice: Json, hints: Zones, allocated: dict[str, ZoneAll
 def _hint_own_zones(slices: list[Json]) -> Zones:
     """Hint each endpoint to its own zone; return the counts. Raises NoAllocation for an endpoint without a zone."""
     hints = Zones()
-    for each in slices:
-        each["endpoints"] = [dict(endpoint) for endpoint in each["endpoints"]]
-        for endpoint in each["endpoints"]:
+    for endpoint_slice in slices:
+        endpoint_slice["endpoints"] = [dict(endpoint) for endpoint in endpoint_slice["endpoints"]]
+        for endpoint in endpoint_slice["endpoints"]:
             endpoint.pop("hints", None)
-        for endpoint in _ready(each):
+        for endpoint in _ready(endpoint_slice):
             if not (zone := endpoint.get("zone")):
                 raise NoAllocation("One or more endpoints do not have a zone specified")
             endpoint["hints"] = {"forZones": [{"name": zone}]}
@@ -136,7 +136,7 @@ def _hint_own_zones(slices: list[Json]) -> Zones:
 def _move_hints(slices: list[Json], allocated: dict[str, ZoneAllocation], hints: Zones) -> Zones:
     """Move hints from zones with too many endpoints to zones with too few; return the change per zone."""
     due, moved = redistribution(allocated, hints), Zones()
-    for endpoint in (endpoint for each in slices for endpoint in _ready(each)):
+    for endpoint in (endpoint for endpoint_slice in slices for endpoint in _ready(endpoint_slice)):
         zone, taker = endpoint["zone"], next(iter(due.receiving), None)
         if taker is None or zone not in due.giving:
             continue
@@ -167,26 +167,28 @@ def wants_topology_hints(service: Json) -> bool:
 def traffic_distribution(service: Json) -> str:
     """Return the service's traffic distribution; empty if unknown, or if an annotation requests topology hints, which
     take precedence."""
-    asked = text(service, "spec", "trafficDistribution")
-    return asked if asked in _CLOSE and not wants_topology_hints(service) else ""
+    distribution = text(service, "spec", "trafficDistribution")
+    return distribution if distribution in _CLOSE and not wants_topology_hints(service) else ""
 
 
 def put_close_hints(plan: Plan, unchanged: list[Json], distribution: str) -> None:
     """Set hints on all slices; unchanged slices are updated only if a hint is wrong."""
-    for each in (*plan.create, *plan.update):
-        each["endpoints"] = [_hinted(endpoint, distribution) for endpoint in each["endpoints"]]
-    for each in unchanged:
-        hinted = [_hinted(endpoint, distribution) for endpoint in each.get("endpoints") or ()]
-        if hinted != (each.get("endpoints") or []):
-            plan.update.append({**each, "endpoints": hinted})
+    for endpoint_slice in (*plan.create, *plan.update):
+        endpoint_slice["endpoints"] = [_hinted(endpoint, distribution) for endpoint in endpoint_slice["endpoints"]]
+    for endpoint_slice in unchanged:
+        hinted = [_hinted(endpoint, distribution) for endpoint in endpoint_slice.get("endpoints") or ()]
+        if hinted != (endpoint_slice.get("endpoints") or []):
+            plan.update.append({**endpoint_slice, "endpoints": hinted})
 
 
 def remove_hints(plan: Plan, unchanged: list[Json]) -> None:
-    for each in (*plan.create, *plan.update):
-        each["endpoints"] = [_without_hints(endpoint) for endpoint in each["endpoints"]]
-    for each in unchanged:
-        if any(endpoint.get("hints") is not None for endpoint in each.get("endpoints") or ()):
-            plan.update.append({**each, "endpoints": [_without_hints(endpoint) for endpoint in each["endpoints"]]})
+    for endpoint_slice in (*plan.create, *plan.update):
+        endpoint_slice["endpoints"] = [_without_hints(endpoint) for endpoint in endpoint_slice["endpoints"]]
+    for endpoint_slice in unchanged:
+        if any(endpoint.get("hints") is not None for endpoint in endpoint_slice.get("endpoints") or ()):
+            plan.update.append(
+                {**endpoint_slice, "endpoints": [_without_hints(endpoint) for endpoint in endpoint_slice["endpoints"]]}
+            )
 
 
 def _hinted(endpoint: Json, distribution: str) -> Json:

@@ -36,34 +36,34 @@ class SliceWriter:
         """
         reuse(plan, owner)
         if not is_deleting(owner):
-            for each in plan.create:
-                if not await self._create(each, owner):
+            for endpoint_slice in plan.create:
+                if not await self._create(endpoint_slice, owner):
                     return
-        for each in plan.update:
+        for endpoint_slice in plan.update:
             try:
-                updated = await self._slices.namespace(namespace_of(owner)).update(each)
+                updated = await self._slices.namespace(namespace_of(owner)).update(endpoint_slice)
             except StatusError as error:
-                raise self._failed(f"update {name_of(each)}", meta_namespace_key(owner), error) from None
+                raise self._failed(f"update {name_of(endpoint_slice)}", meta_namespace_key(owner), error) from None
             self._tracker.update(updated)
             self._changes.labels("update").inc()
-        for each in plan.delete:
-            await self.delete(each, meta_namespace_key(owner))
+        for endpoint_slice in plan.delete:
+            await self.delete(endpoint_slice, meta_namespace_key(owner))
 
-    async def delete(self, each: Json, owner: str) -> None:
+    async def delete(self, endpoint_slice: Json, owner: str) -> None:
         """Delete a slice of the owner with this key. Raises WriteFailed."""
         try:
-            await self._slices.namespace(namespace_of(each)).delete(name_of(each))
+            await self._slices.namespace(namespace_of(endpoint_slice)).delete(name_of(endpoint_slice))
         except NotFound:
             return
         except StatusError as error:
-            raise self._failed(f"delete {name_of(each)}", owner, error) from None
-        self._tracker.expect_deletion(each)
+            raise self._failed(f"delete {name_of(endpoint_slice)}", owner, error) from None
+        self._tracker.expect_deletion(endpoint_slice)
         self._changes.labels("delete").inc()
 
-    async def _create(self, each: Json, owner: Json) -> bool:
+    async def _create(self, endpoint_slice: Json, owner: Json) -> bool:
         """Create a slice; return False if the namespace is terminating."""
         try:
-            created = await self._slices.namespace(namespace_of(owner)).create(each)
+            created = await self._slices.namespace(namespace_of(owner)).create(endpoint_slice)
         except StatusError as error:
             if is_refusal_of_terminating_namespace(error):
                 return False
@@ -72,8 +72,8 @@ class SliceWriter:
         self._changes.labels("create").inc()
         return True
 
-    def _failed(self, what: str, owner: str, error: StatusError) -> WriteFailed:
-        return WriteFailed(f"failed to {what} EndpointSlice for {self._of} {owner}: {error}")
+    def _failed(self, action: str, owner: str, error: StatusError) -> WriteFailed:
+        return WriteFailed(f"failed to {action} EndpointSlice for {self._of} {owner}: {error}")
 
 
 def reuse(plan: Plan, owner: Json) -> None:

@@ -84,7 +84,7 @@ class _Mirroring:
                 return None
             if self._tracker.is_stale(key, existing):
                 return Requeue(STALE)
-            present = [each for each in existing if not is_deleting(each)]
+            present = [endpoint_slice for endpoint_slice in existing if not is_deleting(endpoint_slice)]
             await self._reconciler.reconcile(endpoints, present)
             return None
         finally:

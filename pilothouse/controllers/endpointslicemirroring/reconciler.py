@@ -66,20 +66,20 @@ class MirroringReconciler:
             )
             self._warn(endpoints, "TooManyAddressesToMirror", message)
         slices: dict[GroupKey, list[Json]] = {}
-        for each in existing:
-            key = GroupKey(each.get("addressType") or "", ports_key(each.get("ports") or []))
-            slices.setdefault(key, []).append(each)
+        for endpoint_slice in existing:
+            key = GroupKey(endpoint_slice.get("addressType") or "", ports_key(endpoint_slice.get("ports") or []))
+            slices.setdefault(key, []).append(endpoint_slice)
         plan = Plan()
         for key, wanted in desired.groups.items():
             ports = desired.ports[key]
             labels = labels_of(endpoints) | {SERVICE_NAME: name_of(endpoints), MANAGED_BY: CONTROLLER}
-            made = new_slice(endpoints, "Endpoints", address_type=key.address_type, ports=ports, labels=labels)
+            created = new_slice(endpoints, "Endpoints", address_type=key.address_type, ports=ports, labels=labels)
             annotations = {
                 name: value for name, value in annotations_of(endpoints).items() if name not in _NOT_MIRRORED
             }
-            wholly_new = {**made, "metadata": metadata(made) | {"annotations": annotations}}
+            wholly_new = {**created, "metadata": metadata(created) | {"annotations": annotations}}
             plan.extend(self._plan(slices.pop(key, []), wanted, wholly_new, endpoints))
-        plan.delete += [each for unwanted in slices.values() for each in unwanted]
+        plan.delete += [endpoint_slice for unwanted in slices.values() for endpoint_slice in unwanted]
         self._count(endpoints, desired, plan)
         await self._writer.carry_out(plan, endpoints)
 
@@ -87,15 +87,17 @@ class MirroringReconciler:
         """Delete all slices of Endpoints that are no longer mirrored. Raises WriteFailed."""
         self._totals.forget(key)
         self._metrics.show(self._totals)
-        for each in existing:
-            await self._writer.delete(each, key)
+        for endpoint_slice in existing:
+            await self._writer.delete(endpoint_slice, key)
 
     def _plan(
         self, existing: list[Json], wanted: Mapping[EndpointKey, Json], wholly_new: Json, endpoints: Json
     ) -> Plan:
         """Return the plan for one group. One slice suffices: a subset never exceeds the slice limit."""
         if not wanted:
-            return Plan(delete=existing, removed=sum(len(each.get("endpoints") or ()) for each in existing))
+            return Plan(
+                delete=existing, removed=sum(len(endpoint_slice.get("endpoints") or ()) for endpoint_slice in existing)
+            )
         plan = Plan(delete=existing[1:])
         wholly_new["endpoints"] = [*wanted.values()][: self._limit]
         if not existing:
@@ -106,10 +108,10 @@ class MirroringReconciler:
         return plan
 
     def _has_changed(self, existing: Json, wanted: Mapping[EndpointKey, Json], plan: Plan) -> bool:
-        found = [(each, wanted.get(endpoint_key(each))) for each in existing.get("endpoints") or ()]
-        updated = sum(1 for old, new in found if new is not None and not is_same_beyond_key(new, old))
-        plan.removed = sum(1 for _, new in found if new is None)
-        plan.added = len(wanted) - (len(found) - plan.removed)
+        pairs = [(endpoint, wanted.get(endpoint_key(endpoint))) for endpoint in existing.get("endpoints") or ()]
+        updated = sum(1 for old, new in pairs if new is not None and not is_same_beyond_key(new, old))
+        plan.removed = sum(1 for _, new in pairs if new is None)
+        plan.added = len(wanted) - (len(pairs) - plan.removed)
         self._metrics.updated.observe(updated)
         return bool(updated or plan.removed or plan.added)
 
@@ -177,15 +179,19 @@ def _add(subset: Json, ports: PortsKey, desired: DesiredMirror, limit: int) -> i
 def _endpoints(subset: Json) -> Iterator[Json]:
     for name, ready in (("addresses", True), ("notReadyAddresses", False)):
         for address in subset.get(name) or ():
-            made: Json = {"addresses": [address.get("ip") or ""], "conditions": {"ready": ready}}
-            kept = {each: address.get(each) for each in ("targetRef", "nodeName", "hostname")}
-            yield made | {each: value for each, value in kept.items() if value}
+            endpoint: Json = {"addresses": [address.get("ip") or ""], "conditions": {"ready": ready}}
+            kept = {field: address.get(field) for field in ("targetRef", "nodeName", "hostname")}
+            yield endpoint | {field: value for field, value in kept.items() if value}
 
 
 def _slice_port(port: Json) -> Json:
-    made = {"name": port.get("name") or "", "port": port.get("port"), "protocol": port.get("protocol") or "TCP"}
+    endpoint_port = {
+        "name": port.get("name") or "",
+        "port": port.get("port"),
+        "protocol": port.get("protocol") or "TCP",
+    }
     protocol = port.get("appProtocol")
-    return made | ({} if protocol is None else {"appProtocol": protocol})
+    return endpoint_port | ({} if protocol is None else {"appProtocol": protocol})
 
 
 class MirroringMetrics(SliceMetrics):

@@ -128,9 +128,9 @@ class Collector:
             else:
                 owners.solid.append(reference)
         if owners.solid:
-            if gone := [*owners.dangling, *owners.waiting]:
+            if removable := [*owners.dangling, *owners.waiting]:
                 # References to waiting owners are removed too; otherwise these owners would wait forever.
-                await self._operations.remove_owners(node.identity, [each.uid for each in gone])
+                await self._operations.remove_owners(node.identity, [reference.uid for reference in removable])
         elif owners.waiting and node.dependents:
             if any(dependent.state.is_deleting_dependents for dependent in node.dependents):
                 await self._operations.unblock_owners(node)  # possibly a cycle

@@ -108,18 +108,18 @@ class GarbageCollector:
 
     async def _sync(self) -> None:
         try:
-            found = await DiscoveryClient(self._context.client).server_resources()
+            discovered = await DiscoveryClient(self._context.client).server_resources()
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
             logger.warning("no resources reported by discovery, skipping garbage collector sync: %s", error)
             self._errors.inc()
             return
         # Resources whose groups failed discovery stay monitored.
-        resources = deletable(found) | {
+        resources = deletable(discovered) | {
             resource: kind
             for resource, kind in self._resources.items()
-            if resource.group_version in found.failed and self._monitors.is_synced(resource)
+            if resource.group_version in discovered.failed and self._monitors.is_synced(resource)
         }
-        self._mappings.replace(found)
+        self._mappings.replace(discovered)
         if resources != self._resources:
             self._resources = resources
             self._monitors.sync(resources)

@@ -193,17 +193,17 @@ class Partition:
 
 def partition(dependents: Iterable[GraphNode], owner: ObjectReference) -> Partition:
     """Partition dependents into references with the owner's exact identity and references with its uid only."""
-    found = Partition([], [])
+    parts = Partition([], [])
     for dependent in dependents:
         if owner.namespace and owner.namespace != dependent.identity.namespace:
-            found.nonmatching.append(dependent)
+            parts.nonmatching.append(dependent)
             continue
-        same = {each.owner == owner.coordinates for each in dependent.references_to(owner.uid)}
+        same = {reference.owner == owner.coordinates for reference in dependent.references_to(owner.uid)}
         if True in same:
-            found.matching.append(dependent)
+            parts.matching.append(dependent)
         if False in same:
-            found.nonmatching.append(dependent)
-    return found
+            parts.nonmatching.append(dependent)
+    return parts
 
 
 def alternate_identity(dependents: Iterable[GraphNode], absent: ObjectReference) -> ObjectReference | None:
@@ -217,7 +217,7 @@ def alternate_identity(dependents: Iterable[GraphNode], absent: ObjectReference)
         for reference in dependent.references_to(absent.uid)
         if (identity := _alternate(dependent, reference, absent)) is not None
     }
-    following = [each for each in alternates if each > absent]
+    following = [alternate for alternate in alternates if alternate > absent]
     return min(following or alternates, default=None)
 
 

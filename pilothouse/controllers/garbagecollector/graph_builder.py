@@ -113,11 +113,11 @@ class GraphBuilder:
             if old.owners or state.owners:
                 changes = await self._diff(old.owners, state.owners)
                 # Enqueue owners that a reference no longer blocks.
-                released = [each.uid for each in changes.removed if each.block_owner_deletion]
+                released = [reference.uid for reference in changes.removed if reference.block_owner_deletion]
                 released += [
-                    each.new.uid
-                    for each in changes.changed
-                    if each.old.block_owner_deletion and not each.new.block_owner_deletion
+                    change.new.uid
+                    for change in changes.changed
+                    if change.old.block_owner_deletion and not change.new.block_owner_deletion
                 ]
                 self._enqueue(self.nodes[uid] for uid in released if uid in self.nodes)
                 await self._add_to_owners(node, changes.added)
@@ -151,16 +151,16 @@ class GraphBuilder:
 
     def _is_really_absent(self, node: GraphNode, absent: ObjectReference) -> bool:
         """Return whether neither a monitor nor a dependent knows the uid under another identity."""
-        found = partition(node.dependents, absent)
-        if node.virtual and not found.nonmatching:
+        dependents = partition(node.dependents, absent)
+        if node.virtual and not dependents.nonmatching:
             return True
         if node.is_observed and node.identity == absent:
             return True
-        if found.matching:
+        if dependents.matching:
             self.absent_owners.put(absent, True)
-            self._enqueue(found.matching)
+            self._enqueue(dependents.matching)
         if node.virtual and node.identity == absent:
-            identity = alternate_identity(found.nonmatching, node.identity)
+            identity = alternate_identity(dependents.nonmatching, node.identity)
             if identity is not None:
                 replacement = self.nodes[identity.uid] = node.identified_as(identity)
                 self.attempt_to_delete.add_rate_limited(replacement)
@@ -216,7 +216,7 @@ class InvalidOwnerReporter:
 
     def report(self, node: GraphNode, uid: str) -> None:
         """Record a Warning event with the dependent's reference to the owner `uid`."""
-        reference = next((each for each in node.owners if each.uid == uid), None)
+        reference = next((owner for owner in node.owners if owner.uid == uid), None)
         if reference is None:
             return
         namespace = node.identity.namespace

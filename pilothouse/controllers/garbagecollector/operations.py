@@ -46,10 +46,10 @@ class Operations:
         mapping = self.mapping(item.api_version, item.kind)
         if mapping.namespaced and not item.namespace:
             raise NamespacedOwnerOfClusterScopedObject
-        found = await self._objects(mapping, item).get(item.name)
-        if uid_of(found) != item.uid:
+        live = await self._objects(mapping, item).get(item.name)
+        if uid_of(live) != item.uid:
             raise NotFound.of(mapping.resource.group_resource, item.name)
-        return found
+        return live
 
     async def delete(self, item: ObjectReference, at: ObjectState, policy: str) -> None:
         """Delete the object. Raises NotFound, or Conflict if the owners differ from the state."""
@@ -71,19 +71,24 @@ class Operations:
             await self._patch(item, {"ownerReferences": directives, "uid": item.uid}, PatchType.STRATEGIC)
         except UnsupportedMediaType:
             live = await self.get(item)
-            kept = [each for each in live["metadata"].get("ownerReferences") or () if each["uid"] not in gone]
+            kept = [
+                reference for reference in live["metadata"].get("ownerReferences") or () if reference["uid"] not in gone
+            ]
             await self._merge(item, live, {"ownerReferences": kept})
 
     async def unblock_owners(self, item: GraphNode) -> None:
         """Clear blockOwnerDeletion on all owner references of the object."""
-        blocking = [each.to_json() for each in item.owners if each.block_owner_deletion]
-        released = [{**each, "blockOwnerDeletion": False} for each in blocking]
+        blocking = [owner.to_json() for owner in item.owners if owner.block_owner_deletion]
+        released = [{**reference, "blockOwnerDeletion": False} for reference in blocking]
         metadata = {"ownerReferences": released, "uid": item.identity.uid}
         try:
             await self._patch(item.identity, metadata, PatchType.STRATEGIC)
         except UnsupportedMediaType:
             live = await self.get(item.identity)
-            owners = [{**each, "blockOwnerDeletion": False} for each in live["metadata"].get("ownerReferences") or ()]
+            owners = [
+                {**reference, "blockOwnerDeletion": False}
+                for reference in live["metadata"].get("ownerReferences") or ()
+            ]
             await self._merge(item.identity, live, {"ownerReferences": owners})
 
     async def remove_finalizer(self, item: GraphNode, finalizer: str) -> None:
@@ -98,7 +103,7 @@ class Operations:
                     return
             if finalizer not in state.finalizers:
                 return
-            kept = [each for each in state.finalizers if each != finalizer]
+            kept = [entry for entry in state.finalizers if entry != finalizer]
             metadata = {"resourceVersion": state.resource_version, "finalizers": kept}
             try:
                 await self._patch(item.identity, metadata, PatchType.MERGE)
@@ -143,34 +148,34 @@ class KindMappings:
 
     _found: dict[tuple[str, str], KindMapping] = field(default_factory=dict)
 
-    def replace(self, found: ServerResources) -> None:
+    def replace(self, discovered: ServerResources) -> None:
         """Replace the mappings; kinds of groups that failed discovery are kept."""
-        kept = {key: value for key, value in self._found.items() if value.resource.group_version in found.failed}
+        kept = {key: value for key, value in self._found.items() if value.resource.group_version in discovered.failed}
         self._found = kept
-        for each in found.resources:
-            if not each.is_subresource:
-                key = (str(each.resource.group_version), each.kind.kind)
-                self._found.setdefault(key, KindMapping(each.resource, each.namespaced))
+        for resource in discovered.resources:
+            if not resource.is_subresource:
+                key = (str(resource.resource.group_version), resource.kind.kind)
+                self._found.setdefault(key, KindMapping(resource.resource, resource.namespaced))
 
     def find(self, api_version: str, kind: str) -> KindMapping:
         """Return the mapping. Raises NoMapping."""
-        found = self._found.get((api_version, kind))
-        if found is None:
+        mapping = self._found.get((api_version, kind))
+        if mapping is None:
             raise NoMapping(api_version, kind)
-        return found
+        return mapping
 
 
-def deletable(found: ServerResources) -> dict[GroupVersionResource, GroupVersionKind]:
+def deletable(discovered: ServerResources) -> dict[GroupVersionResource, GroupVersionKind]:
     """Return the collectable resources in preferred versions, with their kinds."""
-    return {each.resource: _kind(each) for each in found.preferred() if _is_deletable(each)}
+    return {resource.resource: _kind(resource) for resource in discovered.preferred() if _is_deletable(resource)}
 
 
-def _is_deletable(each: APIResource) -> bool:
-    ignored = each.is_subresource or each.resource.group_resource in IGNORED
-    return not ignored and all(verb in each.verbs for verb in _VERBS)
+def _is_deletable(resource: APIResource) -> bool:
+    ignored = resource.is_subresource or resource.resource.group_resource in IGNORED
+    return not ignored and all(verb in resource.verbs for verb in _VERBS)
 
 
-def _kind(each: APIResource) -> GroupVersionKind:
+def _kind(resource: APIResource) -> GroupVersionKind:
     """Return the kind in the served version, as owner references name it."""
-    gv = GroupVersion(each.resource.group, each.resource.version)
-    return GroupVersionKind(gv.group, gv.version, each.kind.kind)
+    gv = GroupVersion(resource.resource.group, resource.resource.version)
+    return GroupVersionKind(gv.group, gv.version, resource.kind.kind)

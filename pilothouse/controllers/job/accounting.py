@@ -156,14 +156,14 @@ def _counts_as_failed(state: SyncState, pod: Json) -> bool:
 
 def _write_down_indexes(state: SyncState, accounts: Accounts) -> None:
     succeeded = state.succeeded_indexes | indexes_of(accounts.succeeded_indexes)
-    said = {"completedIndexes": str(succeeded)} if succeeded else {}
+    completed = {"completedIndexes": str(succeeded)} if succeeded else {}
     if state.failed_indexes is not None:
-        said["failedIndexes"] = str(state.failed_indexes)
+        completed["failedIndexes"] = str(state.failed_indexes)
     for name in ("completedIndexes", "failedIndexes"):
-        if state.status.get(name) != said.get(name):
+        if state.status.get(name) != completed.get(name):
             accounts.changed = True
         state.status.pop(name, None)
-    state.status.update(said)
+    state.status.update(completed)
     state.status["succeeded"] = len(succeeded)
 
 
@@ -202,8 +202,8 @@ class StatusTracker:
                 return
             completions = job["spec"].get("completions")
             if completions is not None and (job["status"].get("succeeded") or 0) > completions:
-                told = "Too many succeeded pods running after completion count reached"
-                self._recorder.event(job, WARNING, "TooManySucceededPods", told)
+                message = "Too many succeeded pods running after completion count reached"
+                self._recorder.event(job, WARNING, "TooManySucceededPods", message)
             self._recorder.event(job, NORMAL, "Completed", "Job completed")
 
     async def _release(self, state: SyncState, key: str, accounts: Accounts, pending: set[str]) -> bool:

@@ -97,8 +97,8 @@ class _JobController:
             self._forget(cached)
             return
         if not is_of_a_known_mode(cached):
-            told = "Skipped Job sync because completion mode is unknown"
-            self._recorder.event(cached, WARNING, "UnknownCompletionMode", told)
+            message = "Skipped Job sync because completion mode is unknown"
+            self._recorder.event(cached, WARNING, "UnknownCompletionMode", message)
             return
         await self._sync_job(key, {**cached, "status": deepcopy(cached.get("status") or {})})
 

@@ -38,14 +38,14 @@ class Indexes:
         return ",".join(map(str, self.intervals))
 
     def __len__(self) -> int:
-        return sum(each.last - each.first + 1 for each in self.intervals)
+        return sum(interval.last - interval.first + 1 for interval in self.intervals)
 
     def __contains__(self, index: int) -> bool:
-        at = bisect_left(self.intervals, index, key=lambda each: each.last)
+        at = bisect_left(self.intervals, index, key=lambda interval: interval.last)
         return at < len(self.intervals) and self.intervals[at].first <= index
 
     def __or__(self, other: Indexes) -> Indexes:
-        return _joined(sorted((*self.intervals, *other.intervals), key=lambda each: each.first))
+        return _joined(sorted((*self.intervals, *other.intervals), key=lambda interval: interval.first))
 
     def __and__(self, other: Indexes) -> Indexes:
         return Indexes(tuple(_overlaps(self.intervals, other.intervals)))
@@ -53,9 +53,9 @@ class Indexes:
     def missing(self, below: int) -> Iterator[int]:
         """Yield the indexes below the limit that are not in the set, ascending."""
         candidate = 0
-        for each in self.intervals:
-            yield from range(candidate, min(each.first, below))
-            candidate = max(candidate, each.last + 1)
+        for interval in self.intervals:
+            yield from range(candidate, min(interval.first, below))
+            candidate = max(candidate, interval.last + 1)
         yield from range(candidate, below)
 
 
@@ -65,7 +65,7 @@ def indexes_of(numbers: Iterable[int]) -> Indexes:
 
 def parse_indexes(text: str, completions: int) -> Indexes:
     """Parse the indexes below the number of completions; invalid intervals are skipped."""
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     for part in text.split(",") if text else ():
         limits = part.split("-")
         if not all(map(_INTEGER.fullmatch, limits[:2])):
@@ -77,17 +77,17 @@ def parse_indexes(text: str, completions: int) -> Indexes:
         elif interval.first >= completions:
             break
         else:
-            found.append(Interval(interval.first, min(interval.last, completions - 1)))
-    return _joined(found)
+            intervals.append(Interval(interval.first, min(interval.last, completions - 1)))
+    return _joined(intervals)
 
 
 def _joined(ordered: Iterable[Interval]) -> Indexes:
     result: list[Interval] = []
-    for each in ordered:
-        if not result or each.first > result[-1].last + 1:
-            result.append(each)
-        elif result[-1].last < each.last:
-            result[-1] = Interval(result[-1].first, each.last)
+    for interval in ordered:
+        if not result or interval.first > result[-1].last + 1:
+            result.append(interval)
+        elif result[-1].last < interval.last:
+            result[-1] = Interval(result[-1].first, interval.last)
     return Indexes(tuple(result))
 
 

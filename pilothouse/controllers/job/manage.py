@@ -114,9 +114,9 @@ class _Progress:
 
 def pods_to_remove(job: Json, active: Sequence[Json], at_least: int) -> list[Json]:
     """Return at least `at_least` pods to remove. Pods with an invalid or duplicate index are always removed."""
-    found = _one_of_each_index(active, job["spec"]["completions"]) if is_indexed(job) else _Progress([], [*active])
-    missing = at_least - len(found.remove)
-    return [*found.remove, *sorted(found.keep, key=_progress)[:missing]] if missing > 0 else found.remove
+    progress = _one_of_each_index(active, job["spec"]["completions"]) if is_indexed(job) else _Progress([], [*active])
+    missing = at_least - len(progress.remove)
+    return [*progress.remove, *sorted(progress.keep, key=_progress)[:missing]] if missing > 0 else progress.remove
 
 
 def _one_of_each_index(pods: Iterable[Json], completions: int) -> _Progress:
@@ -143,4 +143,4 @@ def _age_first(moment: datetime | None) -> float:
 
 def _most_restarts(pod: Json) -> int:
     statuses = items(pod, "status", "containerStatuses")
-    return max((each.get("restartCount") or 0 for each in statuses), default=0)
+    return max((status.get("restartCount") or 0 for status in statuses), default=0)

@@ -208,7 +208,7 @@ def _failure_counts(job: Json, replaced: Json | None) -> dict[str, str]:
 
 def _with_variable(spec: Json) -> Json:
     lists = {
-        field: [_with_index(each) for each in spec[field]]
+        field: [_with_index(container) for container in spec[field]]
         for field in ("initContainers", "containers")
         if spec.get(field)
     }
@@ -217,7 +217,7 @@ def _with_variable(spec: Json) -> Json:
 
 def _with_index(container: Json) -> Json:
     variables = container.get("env") or []
-    if any(each["name"] == _VARIABLE["name"] for each in variables):
+    if any(variable["name"] == _VARIABLE["name"] for variable in variables):
         return container
     return {**container, "env": [*variables, _VARIABLE]}
 

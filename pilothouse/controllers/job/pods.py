@@ -81,8 +81,12 @@ def finish_time(pod: Json) -> datetime:
     status = pod.get("status") or {}
     sidecars = sidecar_names(pod["spec"])
     statuses = [*(status.get("containerStatuses") or ())]
-    statuses += [each for each in status.get("initContainerStatuses") or () if each["name"] in sidecars]
-    ended = [optional_time(part(each, "state", "terminated").get("finishedAt")) for each in statuses]
+    statuses += [
+        container_status
+        for container_status in status.get("initContainerStatuses") or ()
+        if container_status["name"] in sidecars
+    ]
+    ended = [optional_time(part(status, "state", "terminated").get("finishedAt")) for status in statuses]
     last_end = max((moment for moment in ended if moment is not None), default=None) if None not in ended else None
     found = last_end or _became_unready(pod) or deletion_requested(pod)
     return found or optional_time(metadata(pod).get("creationTimestamp")) or _BEGINNING
@@ -127,9 +131,9 @@ def replaces_only_failed(job: Json) -> bool:
 
 def is_finished(job: Json) -> bool:
     return any(
-        each["status"] == "True"
-        for each in items(job, "status", "conditions")
-        if each["type"] in ("Complete", "Failed")
+        condition["status"] == "True"
+        for condition in items(job, "status", "conditions")
+        if condition["type"] in ("Complete", "Failed")
     )
 
 
@@ -181,10 +185,10 @@ def match_failure(job: Json, pod: Json) -> FailureMatch:
     """Return the policy's match for a failed pod."""
     policy = job["spec"].get("podFailurePolicy") or {}
     for number, rule in enumerate(policy.get("rules") or ()):
-        if (why := _why(rule, pod)) is not None:
+        if (reason := _why(rule, pod)) is not None:
             action = rule["action"]
-            told = f"{why} matching {action} rule at index {number}" if action == "FailJob" else ""
-            return FailureMatch(action, told)
+            message = f"{reason} matching {action} rule at index {number}" if action == "FailJob" else ""
+            return FailureMatch(action, message)
     return NO_MATCH
 
 
@@ -196,14 +200,21 @@ def _why(rule: Json, pod: Json) -> str | None:
     status, where = pod.get("status") or {}, f"{namespace_of(pod)}/{name_of(pod)}"
     if (codes := rule.get("onExitCodes")) is not None:
         containers = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
-        found = next((each for each in containers if _matches(each, codes)), None)
-        if found is None:
+        container_status = next((container for container in containers if _matches(container, codes)), None)
+        if container_status is None:
             return None
-        return f"Container {found['name']} for pod {where} failed with exit code {_exit_code(found)}"
+        return (
+            f"Container {container_status['name']} for pod {where} failed with exit code {_exit_code(container_status)}"
+        )
     patterns = rule.get("onPodConditions") or ()
-    wanted = {(each["type"], each.get("status")) for each in patterns}
+    wanted = {(pattern["type"], pattern.get("status")) for pattern in patterns}
     condition = next(
-        (each for each in status.get("conditions") or () if (each["type"], each["status"]) in wanted), None
+        (
+            condition
+            for condition in status.get("conditions") or ()
+            if (condition["type"], condition["status"]) in wanted
+        ),
+        None,
     )
     return None if condition is None else f"Pod {where} has condition {condition['type']}"
 

@@ -110,7 +110,7 @@ def _restarted_too_often(job: Json, pods: list[Json]) -> bool:
 def _restarts(pod: Json) -> int:
     status = pod["status"]
     containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
-    return sum(each.get("restartCount") or 0 for each in containers)
+    return sum(container.get("restartCount") or 0 for container in containers)
 
 
 def match_success(job: Json, succeeded: Indexes) -> str | None:

@@ -80,7 +80,11 @@ def best_strategy(candidates: Sequence[Candidate]) -> str:
 
 def best_leader(candidates: Sequence[Candidate]) -> Candidate | None:
     """Return the leader by OldestEmulationVersion; None if no candidate has versions."""
-    return min((each for each in candidates if each.has_versions), key=lambda each: each.rank, default=None)
+    return min(
+        (candidate for candidate in candidates if candidate.has_versions),
+        key=lambda candidate: candidate.rank,
+        default=None,
+    )
 
 
 def _order(version: str) -> tuple[Any, ...]:

@@ -75,9 +75,9 @@ class ElectionController:
     async def step(self, lease: ObjectName) -> Requeue | None:
         """Take one step of the lease's election."""
         now = utc_now(self._context.clock)
-        objects = (each for each in self._candidates.indexer.list() if namespace_of(each) == lease.namespace)
-        found = (candidate_of(each, now) for each in objects if text(each, "spec", "leaseName") == lease.name)
-        candidates = [each for each in found if each is not None]
+        objects = (obj for obj in self._candidates.indexer.list() if namespace_of(obj) == lease.namespace)
+        parsed = (candidate_of(obj, now) for obj in objects if text(obj, "spec", "leaseName") == lease.name)
+        candidates = [candidate for candidate in parsed if candidate is not None]
         if not candidates:
             return None
         try:
@@ -85,7 +85,7 @@ class ElectionController:
                 return _LOOK_AGAIN
             if await self._ask_candidates(candidates, now):
                 return _LOOK_AGAIN
-            answered = [each for each in candidates if now - each.renewed < ELECTION]
+            answered = [candidate for candidate in candidates if now - candidate.renewed < ELECTION]
             if not answered:
                 logger.error("no available candidates for %s", lease)
                 return None
@@ -101,7 +101,7 @@ class ElectionController:
         lease = self._leases.indexer.get_by_key(str(name))
         if lease is None or is_expired(lease, now) or not holder_of(lease):
             return True
-        if any(now - each.renewed > VALID_FOR / 2 for each in candidates):
+        if any(now - candidate.renewed > VALID_FOR / 2 for candidate in candidates):
             return True  # so that they respond before they are garbage collected
         if best_strategy(candidates) != OLDEST_EMULATION_VERSION:
             return False
@@ -111,13 +111,13 @@ class ElectionController:
     async def _ask_candidates(self, candidates: Sequence[Candidate], now: datetime) -> bool:
         """Ping candidates without a recent renewal; return whether responses are pending."""
         waiting = False
-        for each in candidates:
-            if each.pinged is not None and not each.has_answered and now - each.pinged < ELECTION:
+        for candidate in candidates:
+            if candidate.pinged is not None and not candidate.has_answered and now - candidate.pinged < ELECTION:
                 waiting = True
-            elif now - each.renewed < ELECTION:
+            elif now - candidate.renewed < ELECTION:
                 continue
-            elif each.pinged is None or (now - each.pinged > ELECTION and each.has_answered):
-                await self._ping(each.obj, now)
+            elif candidate.pinged is None or (now - candidate.pinged > ELECTION and candidate.has_answered):
+                await self._ping(candidate.obj, now)
                 waiting = True
         return waiting
 

@@ -46,5 +46,5 @@ def is_simulated(ingress: Json) -> bool:
 
 
 def addresses_of(ingress: Json) -> list[Json]:
-    found = items(ingress, "status", "loadBalancer", "ingress")
-    return [{key: each[key] for key in ("ip", "hostname") if each.get(key)} for each in found]
+    entries = items(ingress, "status", "loadBalancer", "ingress")
+    return [{key: entry[key] for key in ("ip", "hostname") if entry.get(key)} for entry in entries]

@@ -86,7 +86,7 @@ class _ServiceLoadBalancers:
     async def _ensure(self, service: Json) -> None:
         """Allocate an address and write the status. Raises NoAddressLeft or StatusError."""
         self._recorder.event(service, NORMAL, "EnsuringLoadBalancer", "Ensuring load balancer")
-        held = [each for each in addresses_of(service) if self._pool.owner(each) == meta_namespace_key(service)]
+        held = [held for held in addresses_of(service) if self._pool.owner(held) == meta_namespace_key(service)]
         wanted = next(iter(held), service["spec"].get("loadBalancerIP") or "")
         try:
             address = self._pool.take(meta_namespace_key(service), wanted)
@@ -122,7 +122,7 @@ def has_load_balancer(service: Json) -> bool:
 
 def addresses_of(service: Json) -> list[str]:
     ingress = items(service, "status", "loadBalancer", "ingress")
-    return [each["ip"] for each in ingress if each.get("ip")]
+    return [entry["ip"] for entry in ingress if entry.get("ip")]
 
 
 def _finalizers(service: Json) -> list[str]:
@@ -176,5 +176,5 @@ class AddressPool:
         raise NoAddressLeft(f"no address is left in {self._network}")
 
     def release(self, owner: str) -> None:
-        for address in [each for each, held_by in self._owners.items() if held_by == owner]:
+        for address in [held for held, held_by in self._owners.items() if held_by == owner]:
             del self._owners[address]

@@ -58,8 +58,8 @@ class Progress:
         }
 
     def _content(self) -> Verdict | None:
-        told = _joined(f"{gvr.resource}.{gvr.group} has {n} resource instances" for gvr, n in self.remaining.items())
-        return Verdict("SomeResourcesRemain", f"Some resources are remaining: {told}") if told else None
+        message = _joined(f"{gvr.resource}.{gvr.group} has {n} resource instances" for gvr, n in self.remaining.items())
+        return Verdict("SomeResourcesRemain", f"Some resources are remaining: {message}") if message else None
 
     def _finalizers(self) -> Verdict | None:
         told = _joined(f"{name} in {number} resource instances" for name, number in self.finalizers.items())
@@ -75,7 +75,7 @@ def discovery_failed(message: str, groups: int) -> Verdict:
 
 def update_conditions(namespace: Json, verdicts: Mapping[str, Verdict | None], now: float) -> Json | None:
     """Return the namespace with updated conditions; None if unchanged."""
-    old = {each["type"]: each for each in conditions_of(namespace)}
+    old = {condition["type"]: condition for condition in conditions_of(namespace)}
     new = dict(old)
     for type_, well in _WELL.items():
         failure = verdicts.get(type_)

@@ -82,8 +82,8 @@ class NamespacedResourcesDeleter:
                 return 0
             progress = Progress()
             resources = await self._discover(progress)
-            pods = [each for each in resources if each.resource.group_resource == PODS]
-            others = [each for each in resources if each.resource.group_resource != PODS]
+            pods = [resource for resource in resources if resource.resource.group_resource == PODS]
+            others = [resource for resource in resources if resource.resource.group_resource != PODS]
             estimate = await self._delete_content(namespace, pods, progress)
             if not progress.remaining:
                 estimate = max(estimate, await self._delete_content(namespace, others, progress))
@@ -115,21 +115,23 @@ class NamespacedResourcesDeleter:
         return await self._namespaces.update_status({**namespace, "status": {**status, "phase": "Terminating"}})
 
     async def _finalize(self, namespace: Json) -> Json:
-        kept = sorted({each for each in _finalizers(namespace) if each != _FINALIZER})
+        kept = sorted({finalizer for finalizer in _finalizers(namespace) if finalizer != _FINALIZER})
         wanted = {**namespace, "spec": {**namespace["spec"], "finalizers": kept}}
         return await self._namespaces.update(wanted, subresource="finalize")
 
     async def _discover(self, progress: Progress) -> list[APIResource]:
         """Return the deletable namespaced resources that were discovered; failures are recorded in `progress`."""
         try:
-            found = await DiscoveryClient(self._client).server_resources()
+            discovered = await DiscoveryClient(self._client).server_resources()
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
             progress.discovery_failure = discovery_failed(str(error), 0)
             return []
-        if found.failure:
-            progress.discovery_failure = discovery_failed(found.failure, len(found.failed))
-        deletable = (each for each in found.preferred() if each.namespaced and "delete" in each.verbs)
-        return [each for each in deletable if not each.is_subresource]
+        if discovered.failure:
+            progress.discovery_failure = discovery_failed(discovered.failure, len(discovered.failed))
+        deletable = (
+            resource for resource in discovered.preferred() if resource.namespaced and "delete" in resource.verbs
+        )
+        return [resource for resource in deletable if not resource.is_subresource]
 
     async def _delete_content(self, namespace: Json, resources: list[APIResource], progress: Progress) -> int:
         """Delete the content; return the maximum estimate in seconds."""
@@ -146,7 +148,7 @@ class NamespacedResourcesDeleter:
                 progress.finalizers.update(remaining.finalizers)
             return remaining.estimate
 
-        return max(await asyncio.gather(*(delete(each) for each in resources)), default=0)
+        return max(await asyncio.gather(*(delete(resource) for resource in resources)), default=0)
 
     async def _delete_resource(self, content: Content, age: float) -> Remaining:
         try:

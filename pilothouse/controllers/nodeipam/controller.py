@@ -103,10 +103,10 @@ class _NodeRanges:
 
 def ranges_of(node: Json) -> list[Network]:
     """Return the node's podCIDRs; invalid ones are skipped."""
-    found: list[Network] = []
+    networks: list[Network] = []
     for text in items(node, "spec", "podCIDRs"):
         try:
-            found.append(ip_network(text))
+            networks.append(ip_network(text))
         except ValueError:
             logger.error("node %s has %r, which is no range of addresses", name_of(node), text)
-    return found
+    return networks

@@ -142,8 +142,8 @@ class _NodeLifecycle:
         was_ready = observed is not None and observed.get("status") == "True"
         went_down = was_ready and current.get("status") != "True"
         if went_down:
-            told = f"Node {name_of(node)} status is now: NodeNotReady"
-            self._recorder.event(_reference(node), NORMAL, "NodeNotReady", told)
+            message = f"Node {name_of(node)} status is now: NodeNotReady"
+            self._recorder.event(_reference(node), NORMAL, "NodeNotReady", message)
         if went_down or (name_of(node) in self._to_mark_again and not was_ready):
             await self._mark_pods(name_of(node))
         self._to_mark_again.discard(name_of(node))
@@ -193,8 +193,8 @@ class _NodeLifecycle:
             for known in self._healths.values():
                 known.heard = self._clock.now()
 
-    def _node_event(self, node: Json, reason: str, told: str) -> None:
-        self._recorder.event(_reference(node), NORMAL, reason, f"Node {name_of(node)} event: {told}")
+    def _node_event(self, node: Json, reason: str, message: str) -> None:
+        self._recorder.event(_reference(node), NORMAL, reason, f"Node {name_of(node)} event: {message}")
 
 
 def _reference(node: Json) -> Json:

@@ -38,8 +38,8 @@ def observe(known: NodeHealth | None, node: Json, lease: Json | None, clock: Clo
         health = NodeHealth(now, ready, known.renewed)
     else:
         health = NodeHealth(known.heard, ready, known.renewed)
-    said = ((lease or {}).get("spec") or {}).get("renewTime")
-    renewed = parse_micro_time(said) if said else None
+    renew_time = ((lease or {}).get("spec") or {}).get("renewTime")
+    renewed = parse_micro_time(renew_time) if renew_time else None
     if renewed is not None and health.renewed != renewed:
         health.renewed, health.heard = renewed, now
     return health
@@ -61,7 +61,7 @@ def with_unknown_conditions(node: Json, now: datetime) -> Json:
     """Return the node with conditions set to Unknown."""
     since = format_time(now)
     conditions = list(items(node, "status", "conditions"))
-    at = {each["type"]: index for index, each in enumerate(conditions)}
+    at = {condition["type"]: index for index, condition in enumerate(conditions)}
     for kind in _KUBELET_CONDITIONS:
         if kind not in at:
             conditions.append(

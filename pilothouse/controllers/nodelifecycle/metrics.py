@@ -29,7 +29,7 @@ class NodeLifecycleMetrics:
             "unhealthy_nodes_in_zone": "Gauge measuring number of not Ready Nodes per zones.",
         }
         self._health, self._size, self._unhealthy = (
-            Gauge(f"node_collector_{name}", told, ["zone"], registry=registry) for name, told in gauges.items()
+            Gauge(f"node_collector_{name}", message, ["zone"], registry=registry) for name, message in gauges.items()
         )
 
     def show(self, zone: str, health: ZoneHealth | None) -> None:

@@ -125,9 +125,9 @@ class NodeTainter:
 def no_schedule_changes(node: Json) -> tuple[list[TaintIdentity], list[TaintIdentity]]:
     """Return (missing, obsolete) NoSchedule taints according to the node's conditions."""
     wanted = [*_wanted_no_schedule(node)]
-    present = [taint_identity(each) for each in taints_of(node)]
-    own = [each for each in present if each[1] == NO_SCHEDULE and each[0] in _OWN_KEYS]
-    return [each for each in wanted if each not in own], [each for each in own if each not in wanted]
+    present = [taint_identity(taint) for taint in taints_of(node)]
+    own = [taint for taint in present if taint[1] == NO_SCHEDULE and taint[0] in _OWN_KEYS]
+    return [taint for taint in wanted if taint not in own], [each for each in own if each not in wanted]
 
 
 def _wanted_no_schedule(node: Json) -> Iterator[TaintIdentity]:
@@ -156,8 +156,8 @@ async def _change_once(
 ) -> Json:
     added_at = format_time(datetime.fromtimestamp(now, UTC))
     old = taints_of(node)
-    present = {taint_identity(each) for each in old}
-    taints = [each for each in old if taint_identity(each) not in remove]
+    present = {taint_identity(taint) for taint in old}
+    taints = [taint for taint in old if taint_identity(taint) not in remove]
     taints += [
         {"key": key, "effect": effect, "timeAdded": added_at} for key, effect in add if (key, effect) not in present
     ]

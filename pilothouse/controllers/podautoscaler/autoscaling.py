@@ -54,7 +54,7 @@ class _Look:
     @property
     def has_metrics_of_others(self) -> bool:
         """Return whether a metric works without pods."""
-        return any(each["type"] in ("Object", "External") for each in self.autoscaler["spec"].get("metrics") or ())
+        return any(metric["type"] in ("Object", "External") for metric in self.autoscaler["spec"].get("metrics") or ())
 
 
 class Autoscaling:
@@ -84,12 +84,12 @@ class Autoscaling:
             target = await self._targets.of(autoscaler)
         except ScaleUnavailable as error:
             self._recorder.event(autoscaler, WARNING, "FailedGetScale", str(error))
-            told = f"the HPA controller was unable to get the target's current scale: {error}"
-            set_condition(autoscaler, Condition(_ABLE, "False", "FailedGetScale", told))
-            told = f"failed to query scale subresource for {_reference(autoscaler)}: {error}"
-            raise AutoscalingFailed(told, autoscaler["status"]) from None
-        told = "the HPA controller was able to get the target's current scale"
-        set_condition(autoscaler, Condition(_ABLE, "True", "SucceededGetScale", told))
+            message = f"the HPA controller was unable to get the target's current scale: {error}"
+            set_condition(autoscaler, Condition(_ABLE, "False", "FailedGetScale", message))
+            message = f"failed to query scale subresource for {_reference(autoscaler)}: {error}"
+            raise AutoscalingFailed(message, autoscaler["status"]) from None
+        message = "the HPA controller was able to get the target's current scale"
+        set_condition(autoscaler, Condition(_ABLE, "True", "SucceededGetScale", message))
         self._history(key).begin(target.wanted, self._clock.now())
         look = _Look(key, autoscaler, target, target.wanted, target.wanted)
         await self._decide(look)
@@ -109,8 +109,8 @@ class Autoscaling:
     async def _decide(self, look: _Look) -> None:
         most = look.autoscaler["spec"]["maxReplicas"]
         if look.current == 0 and not self._may_leave_zero(look):
-            told = "scaling is disabled since the replica count of the target is zero"
-            set_condition(look.autoscaler, Condition("ScalingActive", "False", "ScalingDisabled", told))
+            message = "scaling is disabled since the replica count of the target is zero"
+            set_condition(look.autoscaler, Condition("ScalingActive", "False", "ScalingDisabled", message))
             if not self._config.scale_to_zero:
                 remove_condition(look.autoscaler, _SCALED_TO_ZERO)
         elif look.current == 0:
@@ -133,16 +133,19 @@ class Autoscaling:
         try:
             behavior = (look.autoscaler["spec"].get("behavior") or {}) if self._config.configurable_tolerance else {}
             given = [(behavior.get(way) or {}).get("tolerance") for way in ("scaleDown", "scaleUp")]
-            down, up = (self._config.tolerance if each is None else float(parse_quantity(str(each))) for each in given)
-            found = await self._proposals.of(look.key, look.autoscaler, look.target, Tolerances(down, up))
+            down, up = (
+                self._config.tolerance if tolerance is None else float(parse_quantity(str(tolerance)))
+                for tolerance in given
+            )
+            proposed = await self._proposals.of(look.key, look.autoscaler, look.target, Tolerances(down, up))
         except NoProposal as error:
             look.metrics = error.statuses
             self._recorder.event(look.autoscaler, WARNING, "FailedComputeMetricsReplicas", str(error))
-            told = "failed to compute desired number of replicas based on listed metrics for"
+            message = "failed to compute desired number of replicas based on listed metrics for"
             status = _status(look, look.autoscaler["status"].get("desiredReplicas") or 0)
-            raise AutoscalingFailed(f"{told} {_reference(look.autoscaler)}: {error}", status) from None
-        look.metrics, look.failed = found.statuses, found.failed
-        proposal = found.highest
+            raise AutoscalingFailed(f"{message} {_reference(look.autoscaler)}: {error}", status) from None
+        look.metrics, look.failed = proposed.statuses, proposed.failed
+        proposal = proposed.highest
         desired = max(0, proposal.replicas)
         if desired > look.current:
             look.reason = f"{proposal.metric} above target"
@@ -164,14 +167,14 @@ class Autoscaling:
         try:
             await look.target.scale(desired)
         except ScaleUnavailable as error:
-            told = f"New size: {desired}; reason: {look.reason}; error: {error}"
-            self._recorder.event(autoscaler, WARNING, "FailedRescale", told)
-            told = f"the HPA controller was unable to update the target scale: {error}"
-            set_condition(autoscaler, Condition(_ABLE, "False", "FailedUpdateScale", told))
+            message = f"New size: {desired}; reason: {look.reason}; error: {error}"
+            self._recorder.event(autoscaler, WARNING, "FailedRescale", message)
+            message = f"the HPA controller was unable to update the target scale: {error}"
+            set_condition(autoscaler, Condition(_ABLE, "False", "FailedUpdateScale", message))
             status = _status(look, autoscaler["status"].get("desiredReplicas") or 0)
             raise AutoscalingFailed(f"failed to rescale {_reference(autoscaler)}: {error}", status) from None
-        told = f"the HPA controller was able to update the target scale to {desired}"
-        set_condition(autoscaler, Condition(_ABLE, "True", "SucceededRescale", told))
+        message = f"the HPA controller was able to update the target scale to {desired}"
+        set_condition(autoscaler, Condition(_ABLE, "True", "SucceededRescale", message))
         self._recorder.event(autoscaler, NORMAL, "SuccessfulRescale", f"New size: {desired}; reason: {look.reason}")
         if (behavior := autoscaler["spec"].get("behavior")) is not None:
             self._history(look.key).changed(look.current, desired, behavior, self._clock.now())
@@ -182,18 +185,18 @@ class Autoscaling:
             remove_condition(look.autoscaler, _SCALED_TO_ZERO)
             return
         is_zero = look.desired == 0 < look.current and look.least == 0 and look.has_metrics_of_others
-        said = ("True", "ScaledToZero", "scaled") if is_zero else ("False", "NotScaledToZero", "did not scale")
-        told = f"the HPA controller {said[2]} the workload to zero"
-        set_condition(look.autoscaler, Condition(_SCALED_TO_ZERO, said[0], said[1], told))
+        outcome = ("True", "ScaledToZero", "scaled") if is_zero else ("False", "NotScaledToZero", "did not scale")
+        message = f"the HPA controller {outcome[2]} the workload to zero"
+        set_condition(look.autoscaler, Condition(_SCALED_TO_ZERO, outcome[0], outcome[1], message))
 
 
 def _status(look: _Look, desired: int) -> Json:
     """Return the complete status; conditions and lastScaleTime are kept."""
     before = look.autoscaler["status"]
     numbers = {"currentReplicas": look.current} if look.current else {}
-    said: Json = {**numbers, "desiredReplicas": desired, "conditions": before.get("conditions") or []}
+    status: Json = {**numbers, "desiredReplicas": desired, "conditions": before.get("conditions") or []}
     kept = {name: before[name] for name in ("lastScaleTime",) if before.get(name)}
-    return said | kept | ({"currentMetrics": look.metrics} if look.metrics else {})
+    return status | kept | ({"currentMetrics": look.metrics} if look.metrics else {})
 
 
 def _reference(autoscaler: Json) -> str:

@@ -56,12 +56,12 @@ def limit(wish: Wish, behavior: Json | None, history: History, window: float, no
         history.recommend(wish.desired, now, window)
         fastest = max(_FACTOR * wish.current, _AT_LEAST)
         reason, most = ("ScaleUpLimit", fastest) if wish.most > fastest else ("TooManyReplicas", wish.most)
-        found = (stable, "")
+        limited = (stable, "")
         if stable < wish.least:
-            found = (wish.least, "TooFewReplicas")
+            limited = (wish.least, "TooFewReplicas")
         elif stable > most:
-            found = (most, reason)
-        return _limited(found, _READY if stable == wish.desired else _DOWN_STABILIZED)
+            limited = (most, reason)
+        return _limited(limited, _READY if stable == wish.desired else _DOWN_STABILIZED)
     up = behavior["scaleUp"].get("stabilizationWindowSeconds") or 0
     down = behavior["scaleDown"].get("stabilizationWindowSeconds")
     down = window if down is None else down
@@ -140,11 +140,13 @@ class History:
             self._recommendations.append(_Entry(now, replicas))
 
     def recommended(self, since: float) -> list[int]:
-        return [each.replicas for each in self._recommendations if each.at > since]
+        return [recommendation.replicas for recommendation in self._recommendations if recommendation.at > since]
 
     def recommend(self, replicas: int, now: float, keep: float) -> None:
         """Record a recommendation; drop those older than `keep` seconds."""
-        self._recommendations = [each for each in self._recommendations if each.at > now - keep]
+        self._recommendations = [
+            recommendation for recommendation in self._recommendations if recommendation.at > now - keep
+        ]
         self._recommendations.append(_Entry(now, replicas))
 
     def changed(self, before: int, after: int, behavior: Json, now: float) -> None:
@@ -155,11 +157,11 @@ class History:
 
     def replicas_before(self, current: int, now: float, period: float) -> int:
         """Return the replicas `period` seconds ago, as far as this autoscaler changed them."""
-        added = sum(each.replicas for each in self._added if each.at > now - period)
-        removed = sum(each.replicas for each in self._removed if each.at > now - period)
+        added = sum(scaling.replicas for scaling in self._added if scaling.at > now - period)
+        removed = sum(scaling.replicas for scaling in self._removed if scaling.at > now - period)
         return current - added + removed
 
 
 def _recent(entries: list[_Entry], rules: Json, now: float) -> list[_Entry]:
-    longest = max((each["periodSeconds"] for each in rules.get("policies") or ()), default=0)
-    return [each for each in entries if each.at >= now - longest]
+    longest = max((policy["periodSeconds"] for policy in rules.get("policies") or ()), default=0)
+    return [entry for entry in entries if entry.at >= now - longest]

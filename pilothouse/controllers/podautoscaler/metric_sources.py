@@ -47,8 +47,8 @@ class MetricSources:
         name, aim = source["name"], source["target"]
         share, amount = aim.get("averageUtilization"), aim.get("averageValue")
         if amount is None and share is None:
-            what = "neither an average utilization target nor an average value (usage) target was set"
-            raise MetricsUnavailable(f"invalid resource metric source: {what}")
+            measure = "neither an average utilization target nor an average value (usage) target was set"
+            raise MetricsUnavailable(f"invalid resource metric source: {measure}")
         try:
             metrics = await self._resource_metrics(name, target, container)
             if amount is not None:
@@ -56,8 +56,8 @@ class MetricSources:
                 return replicas, {"averageValue": _quantity(name, use.average)}, f"{name} resource"
             replicas, use = self._use.by_share(metrics, share, target, name, container)
         except MetricsUnavailable as error:
-            what = "utilization" if amount is None else "usage"
-            raise MetricsUnavailable(f"failed to get {name} {what}: {error}") from None
+            measure = "utilization" if amount is None else "usage"
+            raise MetricsUnavailable(f"failed to get {name} {measure}: {error}") from None
         current = {"averageUtilization": use.percent, "averageValue": _quantity(name, use.average)}
         return replicas, current, f"{name} resource utilization (percentage of request)"
 
@@ -82,8 +82,8 @@ class MetricSources:
         source = spec["object"]
         described, metric, aim = source["describedObject"], source["metric"], source["target"]
         if not (aim["type"] == "Value" and aim.get("value")) and not aim.get("averageValue"):
-            what = "neither a value target nor an average value target was set"
-            raise MetricsUnavailable(f"invalid object metric source: {what}")
+            problem = "neither a value target nor an average value target was set"
+            raise MetricsUnavailable(f"invalid object metric source: {problem}")
         try:
             used = await self._metrics.of_object(metric["name"], target.namespace, described, _selector(source))
         except MetricsUnavailable as error:
@@ -98,8 +98,8 @@ class MetricSources:
         source = spec["external"]
         metric, aim = source["metric"], source["target"]
         if not aim.get("value") and not aim.get("averageValue"):
-            what = "neither a value target nor an average value target was set"
-            raise MetricsUnavailable(f"invalid external metric source: {what}")
+            problem = "neither a value target nor an average value target was set"
+            raise MetricsUnavailable(f"invalid external metric source: {problem}")
         try:
             used = total(await self._metrics.external(metric["name"], target.namespace, _selector(source)))
         except MetricsUnavailable as error:
@@ -111,8 +111,8 @@ class MetricSources:
     def _of_total(self, used: int, metric: Json, aim: Json, target: Target, status: Json, of_all: str) -> Proposal:
         if aim.get("averageValue") is not None:
             share = milli_value(aim["averageValue"])
-            replicas, each = replicas_for_share(target.there, used, share, target.tolerances)
-            return Proposal(replicas, _external(metric), {**status, "current": {"averageValue": _shown(each)}})
+            replicas, usage_per_pod = replicas_for_share(target.there, used, share, target.tolerances)
+            return Proposal(replicas, _external(metric), {**status, "current": {"averageValue": _shown(usage_per_pod)}})
         amount = milli_value(aim["value"])
         replicas = replicas_for_total(target.wanted, used, amount, lambda: self._use.ready(target), target.tolerances)
         return Proposal(replicas, of_all, {**status, "current": {"value": _shown(used)}})

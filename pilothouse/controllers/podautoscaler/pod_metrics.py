@@ -51,8 +51,8 @@ class MetricsClient:
         """Return the resource usage by pod, optionally of one container. Raises MetricsUnavailable."""
         path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods"
         items = await self._items("resource", "pods.metrics.k8s.io", path, labelSelector=str(selector))
-        found = ((name_of(item), _usage(item, resource, container)) for item in items)
-        return {name: metric for name, metric in found if metric is not None}
+        metrics = ((name_of(item), _usage(item, resource, container)) for item in items)
+        return {name: metric for name, metric in metrics if metric is not None}
 
     async def of_pods(
         self, metric: str, namespace: str, selector: Selector, metric_selector: Selector
@@ -66,20 +66,20 @@ class MetricsClient:
     async def of_object(self, metric: str, namespace: str, reference: Json, metric_selector: Selector) -> int:
         """Return a custom metric of one object. Raises MetricsUnavailable."""
         rest = await self._object_path(metric, namespace, reference)
-        what = f"{rest.split('/')[2]}.{_CUSTOM} {reference['name']}"
+        metric_name = f"{rest.split('/')[2]}.{_CUSTOM} {reference['name']}"
         items = await self._items(
-            "custom", what, await self._custom_path(rest), metricLabelSelector=str(metric_selector)
+            "custom", metric_name, await self._custom_path(rest), metricLabelSelector=str(metric_selector)
         )
         if len(items) != 1:
-            told = f"the custom metrics API server returned {len(items)} results when we asked for exactly one"
-            raise _unfetched("custom", told)
+            message = f"the custom metrics API server returned {len(items)} results when we asked for exactly one"
+            raise _unfetched("custom", message)
         return milli_value(items[0]["value"])
 
     async def external(self, metric: str, namespace: str, selector: Selector) -> list[int]:
         """Return all values of an external metric. Raises MetricsUnavailable."""
         path = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{namespace}/{quote(metric)}"
-        what = f"{metric}.external.metrics.k8s.io"
-        items = await self._items("external", what, path, labelSelector=str(selector))
+        metric_name = f"{metric}.external.metrics.k8s.io"
+        items = await self._items("external", metric_name, path, labelSelector=str(selector))
         return [milli_value(item["value"]) for item in items]
 
     async def _object_path(self, metric: str, namespace: str, reference: Json) -> str:
@@ -101,18 +101,18 @@ class MetricsClient:
         except _FAILURES as error:
             raise _unfetched("custom", error) from None
         versions = [served.get("preferredVersion") or {}, *(served.get("versions") or ())]
-        known = [each["version"] for each in versions if each.get("version") in _CUSTOM_VERSIONS]
+        known = [version["version"] for version in versions if version.get("version") in _CUSTOM_VERSIONS]
         if not known:
             raise _unfetched("custom", "no known available metric versions found")
         return f"/apis/{_CUSTOM}/{known[0]}/{rest}"
 
-    async def _items(self, api: str, what: str, path: str, **params: str) -> list[Json]:
+    async def _items(self, api: str, metric_name: str, path: str, **params: str) -> list[Json]:
         """Return the items of a metric list; `what` names the resource in errors."""
         given = {name: value for name, value in params.items() if value}
         try:
             items: list[Json] = (await self._client.get_json(path, given)).get("items") or []
         except NotFound as error:
-            unserved = f"the server could not find the requested resource (get {what})"
+            unserved = f"the server could not find the requested resource (get {metric_name})"
             raise _unfetched(api, unserved if has_no_status(error) else error) from None
         except _FAILURES as error:
             raise _unfetched(api, error) from None
@@ -121,15 +121,15 @@ class MetricsClient:
         return items
 
 
-def _unfetched(api: str, why: object) -> MetricsUnavailable:
-    return MetricsUnavailable(f"unable to fetch metrics from {api} metrics API: {why}")
+def _unfetched(api: str, error: object) -> MetricsUnavailable:
+    return MetricsUnavailable(f"unable to fetch metrics from {api} metrics API: {error}")
 
 
 def _usage(item: Json, resource: str, container: str) -> PodMetric | None:
     """Return the usage; None if a container does not report it."""
     containers: Iterable[Json] = item.get("containers") or ()
     used = [
-        (each.get("usage") or {}).get(resource) for each in containers if not container or each["name"] == container
+        (entry.get("usage") or {}).get(resource) for entry in containers if not container or entry["name"] == container
     ]
     if not used or None in used:
         return None

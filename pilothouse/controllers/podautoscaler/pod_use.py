@@ -49,8 +49,8 @@ class PodUse:
     def pods_of(self, target: Target) -> list[Json]:
         """Return the pods of the workload. Raises MetricsUnavailable if there are none."""
         pods = self._pods.indexer.by_index(NAMESPACE_INDEX, target.namespace)
-        if found := [pod for pod in pods if target.selector.matches(labels_of(pod))]:
-            return found
+        if selected := [pod for pod in pods if target.selector.matches(labels_of(pod))]:
+            return selected
         raise MetricsUnavailable("no pods returned by selector while calculating replica count")
 
     def by_share(

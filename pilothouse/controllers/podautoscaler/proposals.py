@@ -94,69 +94,69 @@ class Proposals:
         )
         self._check_alone(key, autoscaler, scale, target)
         specs = autoscaler["spec"].get("metrics") or []
-        found = _Round()
+        round_ = _Round()
         for spec in specs:
-            await self._ask(autoscaler, spec, target, found)
+            await self._ask(autoscaler, spec, target, round_)
         metrics = len(specs)
-        invalid = len(found.errors)
+        invalid = len(round_.errors)
         failed = (
-            f"invalid metrics ({invalid} invalid out of {metrics}), first error is: {found.errors[0]}"
+            f"invalid metrics ({invalid} invalid out of {metrics}), first error is: {round_.errors[0]}"
             if invalid
             else ""
         )
-        highest = max(found.found, key=lambda each: each.replicas, default=None)
+        highest = max(round_.found, key=lambda proposal: proposal.replicas, default=None)
         if highest is None or (invalid and highest.replicas < scale.wanted):
-            if found.first_condition is not None:
-                set_condition(autoscaler, found.first_condition)
-            raise NoProposal(failed, found.statuses)
-        told = f"the HPA was able to successfully calculate a replica count from {highest.metric}"
-        set_condition(autoscaler, Condition(_ACTIVE, "True", "ValidMetricFound", told))
-        return Proposed(highest, found.statuses, failed)
+            if round_.first_condition is not None:
+                set_condition(autoscaler, round_.first_condition)
+            raise NoProposal(failed, round_.statuses)
+        message = f"the HPA was able to successfully calculate a replica count from {highest.metric}"
+        set_condition(autoscaler, Condition(_ACTIVE, "True", "ValidMetricFound", message))
+        return Proposed(highest, round_.statuses, failed)
 
-    async def _ask(self, autoscaler: Json, spec: Json, target: Target, found: _Round) -> None:
+    async def _ask(self, autoscaler: Json, spec: Json, target: Target, round_: _Round) -> None:
         source = self._sources[spec["type"]]
         try:
             proposal = await source.propose(spec, target)
         except MetricsUnavailable as error:
             self._recorder.event(autoscaler, WARNING, source.reason, str(error))
-            told = f"the HPA was unable to compute the replica count: {error}"
-            found.first_condition = found.first_condition or Condition(_ACTIVE, "False", source.reason, told)
-            found.errors.append(f"failed to get {source.what_failed(spec[source.field])}: {error}")
-            found.statuses.append({"type": ""})
+            message = f"the HPA was unable to compute the replica count: {error}"
+            round_.first_condition = round_.first_condition or Condition(_ACTIVE, "False", source.reason, message)
+            round_.errors.append(f"failed to get {source.what_failed(spec[source.field])}: {error}")
+            round_.statuses.append({"type": ""})
             return
-        found.found.append(proposal)
-        found.statuses.append({"type": spec["type"], source.field: proposal.status})
+        round_.found.append(proposal)
+        round_.statuses.append({"type": spec["type"], source.field: proposal.status})
 
     def _selector(self, autoscaler: Json, scale: ScaleTarget) -> Selector:
         if not scale.selector:
-            told = "the HPA target's scale is missing a selector"
-            raise self._refuse(autoscaler, "SelectorRequired", "InvalidSelector", "selector is required", told)
+            message = "the HPA target's scale is missing a selector"
+            raise self._refuse(autoscaler, "SelectorRequired", "InvalidSelector", "selector is required", message)
         try:
             return parse(scale.selector)
         except ValueError as error:
-            told = f"couldn't convert selector into a corresponding internal selector object: {error}"
-            raise self._refuse(autoscaler, "InvalidSelector", "InvalidSelector", told, told) from None
+            message = f"couldn't convert selector into a corresponding internal selector object: {error}"
+            raise self._refuse(autoscaler, "InvalidSelector", "InvalidSelector", message, message) from None
 
     def _check_alone(self, key: str, autoscaler: Json, scale: ScaleTarget, target: Target) -> None:
         """Reject ambiguous selectors: autoscalers with overlapping pods would conflict. Raises NoProposal."""
         self._selectors[key] = target.selector
         namespace = f"{target.namespace}/"
-        others = {each: selector for each, selector in self._selectors.items() if each.startswith(namespace)}
+        others = {key: selector for key, selector in self._selectors.items() if key.startswith(namespace)}
         if len(others) < 2:
             return
         try:
             pods = self._pods_of(target)
         except MetricsUnavailable:
             return
-        same = [each for each, selector in others.items() if any(selector.matches(labels_of(pod)) for pod in pods)]
+        same = [key for key, selector in others.items() if any(selector.matches(labels_of(pod)) for pod in pods)]
         if len(same) > 1:
-            told = f"pods by selector {scale.selector} are controlled by multiple HPAs: [{' '.join(sorted(same))}]"
-            raise self._refuse(autoscaler, "AmbiguousSelector", "AmbiguousSelector", told, told)
+            message = f"pods by selector {scale.selector} are controlled by multiple HPAs: [{' '.join(sorted(same))}]"
+            raise self._refuse(autoscaler, "AmbiguousSelector", "AmbiguousSelector", message, message)
 
-    def _refuse(self, autoscaler: Json, event: str, reason: str, why: str, message: str) -> NoProposal:
-        self._recorder.event(autoscaler, WARNING, event, why)
+    def _refuse(self, autoscaler: Json, event: str, reason: str, short_message: str, message: str) -> NoProposal:
+        self._recorder.event(autoscaler, WARNING, event, short_message)
         set_condition(autoscaler, Condition(_ACTIVE, "False", reason, message))
-        return NoProposal(why, [])
+        return NoProposal(short_message, [])
 
 
 def _of_object(source: Json) -> str:
@@ -166,5 +166,5 @@ def _of_object(source: Json) -> str:
 
 def _of_external(source: Json) -> str:
     name = source["metric"]["name"]
-    what = f"{name} external metric" if source["target"].get("averageValue") else f"external metric {name}"
-    return f"{name} external metric value: failed to get {what}"
+    description = f"{name} external metric" if source["target"].get("averageValue") else f"external metric {name}"
+    return f"{name} external metric value: failed to get {description}"

@@ -182,14 +182,14 @@ def _request(pod: Json, resource: str, container: str) -> int:
         if resource not in of_pod:
             raise MetricsUnavailable(f"missing pod-level request for {resource} in Pod {name_of(pod)}")
         return parse_quantity(of_pod[resource]).milli_value()
-    found = [
-        _container_request(pod, each, resource)
-        for each in running_containers(pod["spec"])
-        if container in ("", each["name"])
+    requests = [
+        _container_request(pod, candidate, resource)
+        for candidate in running_containers(pod["spec"])
+        if container in ("", candidate["name"])
     ]
-    if container and not found:
+    if container and not requests:
         raise MetricsUnavailable(f"container {container} not found in Pod {name_of(pod)}")
-    return sum(found)
+    return sum(requests)
 
 
 def _container_request(pod: Json, container: Json, resource: str) -> int:

@@ -113,8 +113,8 @@ class ReplicaSetController:
                 await self._replicas.manage(replica_set, pods, utc_now(self._context.clock))
             except Exception as error:  # reported in the status, then raised again
                 failure = error
-        now, told = utc_now(self._context.clock), None if failure is None else str(failure)
-        status = calculated_status(replica_set, pods, terminating=terminating, failure=told, now=now)
+        now, message = utc_now(self._context.clock), None if failure is None else str(failure)
+        status = calculated_status(replica_set, pods, terminating=terminating, failure=message, now=now)
         self._pacing.looked(key, len(pods))
         if not await self._write(key, replica_set, status):
             return None

@@ -60,8 +60,8 @@ class Replicas:
         self._expectations.expect_creations(key, count)
         try:
             goes_on = partial(self._is_current, replica_set)
-            made = await slow_start(count, lambda: self._create_one(replica_set), goes_on=goes_on)
-            self._expectations.creation_observed(key, count - made)
+            created = await slow_start(count, lambda: self._create_one(replica_set), goes_on=goes_on)
+            self._expectations.creation_observed(key, count - created)
         except SlowStartError as failed:
             self._expectations.creation_observed(key, count - failed.succeeded)
             raise failed.error from None
@@ -77,7 +77,7 @@ class Replicas:
     async def _delete(self, replica_set: Json, pods: Sequence[Json]) -> None:
         self._expectations.expect_deletions(meta_namespace_key(replica_set), map(uid_of, pods))
         results = await few_at_once([partial(self._delete_one, replica_set, pod) for pod in pods])
-        if error := next((each for each in results if each is not None), None):
+        if error := next((result for result in results if result is not None), None):
             raise error
 
     async def _delete_one(self, replica_set: Json, pod: Json) -> None:
@@ -99,7 +99,9 @@ class Replicas:
         if owner is None:
             return {}
         siblings = self._replica_sets.indexer.by_index(CONTROLLER_UID_INDEX, owner["uid"])
-        related = (pod for each in siblings for pod in self._pods.indexer.by_index(CONTROLLER_UID_INDEX, uid_of(each)))
+        related = (
+            pod for sibling in siblings for pod in self._pods.indexer.by_index(CONTROLLER_UID_INDEX, uid_of(sibling))
+        )
         on_node = Counter(node_name(pod) for pod in related if is_active(pod))
         return {uid_of(pod): on_node[node_name(pod)] for pod in pods}
 
@@ -141,7 +143,7 @@ def _conditions(
     replica_set: Json, conditions: list[Json], count: int, failure: str | None, now: datetime
 ) -> list[Json]:
     """Return the conditions; an existing ReplicaFailure stays unchanged until the failure ends."""
-    is_known = any(each["type"] == REPLICA_FAILURE for each in conditions)
+    is_known = any(condition["type"] == REPLICA_FAILURE for condition in conditions)
     if failure is None:
         return without_condition(conditions, REPLICA_FAILURE)
     return conditions if is_known else [*conditions, _failure(replica_set, count, failure, now)]

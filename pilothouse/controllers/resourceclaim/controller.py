@@ -139,7 +139,7 @@ class ClaimSyncs:
     async def sync(self, claim: Json) -> None:
         """Sync the reservations of the claim. Raises StatusError."""
         reserved = items(claim, "status", "reservedFor")
-        remaining = [each for each in reserved if not await self._is_over(claim, each)]
+        remaining = [consumer for consumer in reserved if not await self._is_over(claim, consumer)]
         unused_and_deleted = is_deleting(claim) and not remaining
         if len(remaining) < len(reserved) or (unused_and_deleted and FINALIZER in _finalizers(claim)):
             claim = await self._release(claim, remaining)
@@ -175,7 +175,7 @@ class ClaimSyncs:
         if status != (claim.get("status") or {}):
             claim = await claims.update_status({**claim, "status": status})
         if by_scheduler and not status.get("allocation"):
-            finalizers = [each for each in _finalizers(claim) if each != FINALIZER]
+            finalizers = [finalizer for finalizer in _finalizers(claim) if finalizer != FINALIZER]
             claim = await claims.update({**claim, "metadata": {**metadata(claim), "finalizers": finalizers}})
         return claim
 

@@ -28,8 +28,8 @@ POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 class ClaimNotPossible(Exception):
     """A claim required by a pod cannot be created."""
 
-    def __init__(self, claim: str, why: object) -> None:
-        super().__init__(f"PodResourceClaim {claim}: {why}")
+    def __init__(self, claim: str, error: object) -> None:
+        super().__init__(f"PodResourceClaim {claim}: {error}")
 
 
 class ResourceClaimMetrics:
@@ -55,14 +55,14 @@ class PodSyncs:
         self._made.pop(uid_of(pod), None)
 
     def needs_work(self, pod: Json) -> bool:
-        made = resource_claim_statuses(pod)
-        for each in pod_claims(pod):
-            from_template = each.get("resourceClaimTemplateName") is not None
-            if from_template and each["name"] not in made:
+        statuses = resource_claim_statuses(pod)
+        for pod_claim in pod_claims(pod):
+            from_template = pod_claim.get("resourceClaimTemplateName") is not None
+            if from_template and pod_claim["name"] not in statuses:
                 return True
-            claim = self._claim(pod, each.get("resourceClaimName") or made.get(each["name"]))
+            claim = self._claim(pod, pod_claim.get("resourceClaimName") or statuses.get(pod_claim["name"]))
             if claim is None:
-                if from_template and made[each["name"]] is not None:
+                if from_template and statuses[pod_claim["name"]] is not None:
                     return True
             elif self._must_reserve(pod, claim):
                 return True
@@ -70,24 +70,24 @@ class PodSyncs:
 
     async def sync(self, pod: Json) -> None:
         """Create and reserve the pod's claims. Raises ClaimNotPossible or StatusError."""
-        made = resource_claim_statuses(pod)
-        for each in pod_claims(pod):
+        statuses = resource_claim_statuses(pod)
+        for pod_claim in pod_claims(pod):
             try:
-                if (claim := await self._from_template(pod, each, made)) is not None:
-                    made[each["name"]] = name_of(claim)
+                if (claim := await self._from_template(pod, pod_claim, statuses)) is not None:
+                    statuses[pod_claim["name"]] = name_of(claim)
             except StatusError as error:
-                raise ClaimNotPossible(each["name"], f"create ResourceClaim: {error}") from error
-        if made != resource_claim_statuses(pod):
-            await self._write_statuses(pod, made)
+                raise ClaimNotPossible(pod_claim["name"], f"create ResourceClaim: {error}") from error
+        if statuses != resource_claim_statuses(pod):
+            await self._write_statuses(pod, statuses)
         if pod["spec"].get("nodeName"):
-            await self._reserve(pod, made)
+            await self._reserve(pod, statuses)
 
-    async def _from_template(self, pod: Json, wanted: Json, made: dict[str, str | None]) -> Json | None:
+    async def _from_template(self, pod: Json, wanted: Json, statuses: dict[str, str | None]) -> Json | None:
         """Return the claim to record in the pod's status; None if already recorded or not needed."""
         template_name = wanted.get("resourceClaimTemplateName")
-        if template_name is None or made.get(wanted["name"], "") is None:
+        if template_name is None or statuses.get(wanted["name"], "") is None:
             return None
-        known = self._claim(pod, made.get(wanted["name"]))
+        known = self._claim(pod, statuses.get(wanted["name"]))
         if known is not None and is_for(known, pod):
             return None
         name = wanted["name"]
@@ -103,7 +103,7 @@ class PodSyncs:
             raise ClaimNotPossible(name, f'resource claim template "{template_name}": {missing}')
         wanted = new_claim(pod, name, template)
         requests = items(wanted, "spec", "devices", "requests")
-        admin = str(any(part(each, "exactly").get("adminAccess") for each in requests)).lower()
+        admin = str(any(part(request, "exactly").get("adminAccess") for request in requests)).lower()
         try:
             claim = await self._objects(pod).create(wanted)
         except StatusError:
@@ -121,10 +121,10 @@ class PodSyncs:
         pods = self._client.for_resource(PODS, namespace=namespace_of(pod))
         await pods.apply(applied, field_manager=_FIELD_MANAGER, force=True, subresource="status")
 
-    async def _reserve(self, pod: Json, made: dict[str, str | None]) -> None:
+    async def _reserve(self, pod: Json, statuses: dict[str, str | None]) -> None:
         """Reserve allocated claims for a pod that was bound without the scheduler."""
-        for each in pod_claims(pod):
-            claim = self._claim(pod, each.get("resourceClaimName") or made.get(each["name"]))
+        for pod_claim in pod_claims(pod):
+            claim = self._claim(pod, pod_claim.get("resourceClaimName") or statuses.get(pod_claim["name"]))
             if claim is None:
                 return
             if self._must_reserve(pod, claim):
@@ -174,7 +174,7 @@ def claim_keys(pod: Json) -> list[str]:
 
 
 def template_keys(pod: Json) -> set[str]:
-    names = (each.get("resourceClaimTemplateName") for each in pod_claims(pod))
+    names = (claim.get("resourceClaimTemplateName") for claim in pod_claims(pod))
     return {f"{namespace_of(pod)}/{name}" for name in names if name}
 
 
@@ -196,4 +196,4 @@ def is_for(claim: Json, pod: Json) -> bool:
 
 def is_reserved_for(claim: Json, pod: Json) -> bool:
     reserved = items(claim, "status", "reservedFor")
-    return any(each.get("uid") == uid_of(pod) for each in reserved)
+    return any(consumer.get("uid") == uid_of(pod) for consumer in reserved)

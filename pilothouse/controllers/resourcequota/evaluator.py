@@ -30,7 +30,10 @@ Evaluators: TypeAlias = Callable[[GroupResource, ExtendedResources], QuotaEvalua
 
 
 def extended_resources(device_classes: Iterable[Json]) -> dict[str, str]:
-    named = ((name_of(each), part(each, "spec").get("extendedResourceName")) for each in device_classes)
+    named = (
+        (name_of(device_class), part(device_class, "spec").get("extendedResourceName"))
+        for device_class in device_classes
+    )
     return {name: extended for name, extended in named if extended}
 
 

@@ -104,13 +104,13 @@ class QuotaMonitors:
     async def _resources_using(self, names: set[str]) -> dict[GroupVersionResource, QuotaEvaluator]:
         """Return the resources to monitor, with evaluators. Monitored resources of groups that failed discovery are
         kept."""
-        found = await DiscoveryClient(self._context.client).server_resources()
+        discovered = await DiscoveryClient(self._context.client).server_resources()
         wanted = {
             resource: monitor.evaluator
             for resource, monitor in self._monitors.items()
-            if resource.group_version in found.failed
+            if resource.group_version in discovered.failed
         }
-        for each in found.preferred():
+        for each in discovered.preferred():
             evaluator = (
                 self._evaluators(
                     each.resource.group_resource,

@@ -24,8 +24,8 @@ async def run(context: ControllerContext) -> None:
     )
 
     async def sync(namespace: str) -> None:
-        found = namespaces.indexer.get_by_key(namespace)
-        if found is not None and is_active(found) and f"{namespace}/{DEFAULT}" not in accounts.indexer:
+        obj = namespaces.indexer.get_by_key(namespace)
+        if obj is not None and is_active(obj) and f"{namespace}/{DEFAULT}" not in accounts.indexer:
             account: Json = {"metadata": {"name": DEFAULT, "namespace": namespace}}
             try:
                 await context.client.for_resource(SERVICE_ACCOUNTS, namespace=namespace).create(account)

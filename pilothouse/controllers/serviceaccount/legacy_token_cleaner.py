@@ -121,18 +121,18 @@ class _Cleaner:
         )
 
     def _was_generated(self, secret: Json) -> bool:
-        said = annotations_of(secret)
-        account = self._accounts.indexer.get_by_key(f"{namespace_of(secret)}/{said.get(ACCOUNT_NAME, '')}")
-        if account is None or said.get(ACCOUNT_UID, "") not in ("", uid_of(account)):
+        annotations = annotations_of(secret)
+        account = self._accounts.indexer.get_by_key(f"{namespace_of(secret)}/{annotations.get(ACCOUNT_NAME, '')}")
+        if account is None or annotations.get(ACCOUNT_UID, "") not in ("", uid_of(account)):
             return False
         return refers_to(account, name_of(secret))
 
     async def _mounted(self, namespace: str, clean_up: _CleanUp) -> set[str]:
         """Return the secrets used by pods. Pods are listed once a day instead of cached."""
         if namespace not in clean_up.mounted:
-            found: set[str] = set()
+            names: set[str] = set()
             async for page in self._context.client.for_resource(PODS, namespace=namespace).pages():
                 for pod in page["items"]:
-                    found.update(secret_names(pod.get("spec") or {}))
-            clean_up.mounted[namespace] = found
+                    names.update(secret_names(pod.get("spec") or {}))
+            clean_up.mounted[namespace] = names
         return clean_up.mounted[namespace]

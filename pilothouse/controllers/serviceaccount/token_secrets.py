@@ -39,8 +39,11 @@ def legacy_claims(account: Json, secret: Json) -> Json:
 
 def is_token_of(secret: Json, account: Json) -> bool:
     """Return whether the secret belongs to the account; without a uid annotation, the name decides."""
-    said = annotations_of(secret)
-    return said.get(ACCOUNT_NAME) == name_of(account) and said.get(ACCOUNT_UID, "") in ("", uid_of(account))
+    annotations = annotations_of(secret)
+    return annotations.get(ACCOUNT_NAME) == name_of(account) and annotations.get(ACCOUNT_UID, "") in (
+        "",
+        uid_of(account),
+    )
 
 
 def refers_to(account: Json, secret: str) -> bool:

@@ -72,9 +72,13 @@ class _SecretKey:
 
     @classmethod
     def of(cls, secret: Json) -> _SecretKey:
-        said = annotations_of(secret)
+        annotations = annotations_of(secret)
         return cls(
-            namespace_of(secret), name_of(secret), uid_of(secret), said.get(ACCOUNT_NAME, ""), said.get(ACCOUNT_UID, "")
+            namespace_of(secret),
+            name_of(secret),
+            uid_of(secret),
+            annotations.get(ACCOUNT_NAME, ""),
+            annotations.get(ACCOUNT_UID, ""),
         )
 
 
@@ -161,8 +165,8 @@ class _TokensController:
             await self._filler.fill(account, secret)
 
     def _cached_account(self, namespace: str, name: str, uid: str) -> Json | None:
-        found = self._accounts.indexer.get_by_key(f"{namespace}/{name}")
-        return found if found is not None and uid in ("", uid_of(found)) else None
+        account = self._accounts.indexer.get_by_key(f"{namespace}/{name}")
+        return account if account is not None and uid in ("", uid_of(account)) else None
 
     async def _account(self, key: _SecretKey) -> Json | None:
         """Return the account, read from the server if not cached: the cache may lack a new account."""
@@ -170,10 +174,10 @@ class _TokensController:
             return cached
         accounts = self._context.client.for_resource(SERVICE_ACCOUNTS, namespace=key.namespace)
         try:
-            found = await accounts.get(key.account)
+            account = await accounts.get(key.account)
         except NotFound:
             return None
-        return found if key.account_uid in ("", uid_of(found)) else None
+        return account if key.account_uid in ("", uid_of(account)) else None
 
     async def _delete(self, secret: Json) -> None:
         """Delete the secret; ignored if missing or replaced."""
@@ -191,7 +195,7 @@ class _TokensController:
                 account = await accounts.get(key.account)
                 if key.account_uid not in ("", uid_of(account)) or not refers_to(account, key.name):
                     return
-                kept = [each for each in account["secrets"] if each.get("name") != key.name]
+                kept = [secret for secret in account["secrets"] if secret.get("name") != key.name]
                 await accounts.update({**account, "metadata": metadata(account), "secrets": kept})
                 return
             except NotFound:
@@ -227,11 +231,11 @@ class TokenFiller:
                 data["namespace"] = encoded(namespace_of(secret).encode())
             if "token" in lacking:
                 data["token"] = encoded((await self._sign(legacy_claims(account, secret))).encode())
-            whose = {ACCOUNT_NAME: name_of(account), ACCOUNT_UID: uid_of(account)}
+            identity = {ACCOUNT_NAME: name_of(account), ACCOUNT_UID: uid_of(account)}
             await secrets.update(
                 {
                     **secret,
-                    "metadata": {**metadata(secret), "annotations": annotations_of(secret) | whose},
+                    "metadata": {**metadata(secret), "annotations": annotations_of(secret) | identity},
                     "data": data,
                 }
             )

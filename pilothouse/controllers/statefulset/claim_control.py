@@ -93,8 +93,8 @@ class StatefulClaims:
         try:
             updated = await self._claims.namespace(namespace_of(claim)).update(claim)
         except StatusError as error:
-            told = f"could not update claim {name_of(claim)} for delete policy ownerRefs: {error}"
-            raise ClaimsFailed(told) from error
+            message = f"could not update claim {name_of(claim)} for delete policy ownerRefs: {error}"
+            raise ClaimsFailed(message) from error
         self._wrote(stateful_set, PERSISTENT_VOLUME_CLAIMS, updated)
 
 
@@ -126,7 +126,7 @@ def has_unexpected_controller(claim: Json, stateful_set: Json, pod: Json) -> boo
     if _DELETE not in retention_policy(stateful_set):
         return False
     for reference in owner_references(claim):
-        mine = next((each for each in (stateful_set, pod) if _names(reference, each)), None)
+        mine = next((owner for owner in (stateful_set, pod) if _names(reference, owner)), None)
         if mine is None and reference.get("controller"):
             return True
         if mine is not None and reference.get("uid") != uid_of(mine):
@@ -136,7 +136,7 @@ def has_unexpected_controller(claim: Json, stateful_set: Json, pod: Json) -> boo
 
 def is_stale(claim: Json, owner: Json) -> bool:
     """Return whether the claim is owned by a former object with the owner's kind and name."""
-    reference = next((each for each in owner_references(claim) if _names(each, owner)), None)
+    reference = next((reference for reference in owner_references(claim) if _names(reference, owner)), None)
     return reference is not None and reference.get("uid") != uid_of(owner)
 
 
@@ -147,15 +147,19 @@ def is_owner_up_to_date(claim: Json, stateful_set: Json, pod: Json) -> bool:
     if has_unexpected_controller(claim, stateful_set, pod):
         return not is_owned_by(claim, stateful_set) and not is_owned_by(claim, pod)
     ours = (uid_of(stateful_set), uid_of(pod))
-    if any(each.get("uid") in ours and not each.get("controller") for each in owner_references(claim)):
+    if any(reference.get("uid") in ours and not reference.get("controller") for reference in owner_references(claim)):
         return False
     wanted = wanted_owner(stateful_set, pod)
-    return all(is_owned_by(claim, each) is (each is wanted) for each in (stateful_set, pod))
+    return all(is_owned_by(claim, owner) is (owner is wanted) for owner in (stateful_set, pod))
 
 
 def with_right_owner(claim: Json, stateful_set: Json, pod: Json) -> Json:
     """Return the claim with the owner in the table; with neither owner if another controller owns the claim."""
-    kept = [each for each in owner_references(claim) if not _names(each, stateful_set) and not _names(each, pod)]
+    kept = [
+        reference
+        for reference in owner_references(claim)
+        if not _names(reference, stateful_set) and not _names(reference, pod)
+    ]
     wanted = wanted_owner(stateful_set, pod)
     if wanted is not None and not has_unexpected_controller(claim, stateful_set, pod):
         kept.append(controller_ref(wanted))

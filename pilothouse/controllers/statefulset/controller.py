@@ -140,7 +140,7 @@ class _StatefulSetController:
     async def _adopt_revisions(self, stateful_set: Json, selector: Selector) -> None:
         """Adopt orphaned revisions. Raises CannotAdopt or StatusError."""
         revisions = self._history.of(stateful_set, selector)
-        orphans = [each for each in revisions if controller_of(each) is None]
+        orphans = [revision for revision in revisions if controller_of(revision) is None]
         if not orphans or is_deleting(stateful_set):
             return
         refs = self._refs(CONTROLLER_REVISIONS, stateful_set, selector)

@@ -82,7 +82,9 @@ def claim_templates(stateful_set: Json) -> list[Json]:
 
 def claims_for(stateful_set: Json, pod: Json) -> dict[str, Json]:
     """Return the pod's claims by template name, which is also the volume name."""
-    return {name_of(each): _claim(stateful_set, each, ordinal_of(pod)) for each in claim_templates(stateful_set)}
+    return {
+        name_of(template): _claim(stateful_set, template, ordinal_of(pod)) for template in claim_templates(stateful_set)
+    }
 
 
 def _claim(stateful_set: Json, template: Json, ordinal: int) -> Json:
@@ -120,4 +122,4 @@ def volumes_with_claims(stateful_set: Json, pod: Json) -> list[Json]:
         for template in claim_templates(stateful_set)
     ]
     taken = {volume["name"] for volume in claimed}
-    return claimed + [each for each in pod["spec"].get("volumes") or () if each.get("name") not in taken]
+    return claimed + [volume for volume in pod["spec"].get("volumes") or () if volume.get("name") not in taken]

@@ -123,10 +123,10 @@ def complete_rolling_update(stateful_set: Json, status: Json) -> None:
 
 def is_news(stateful_set: Json, status: Json) -> bool:
     """Return whether the status differs from the stored one."""
-    said = stateful_set.get("status") or {}
-    if status["observedGeneration"] > (said.get("observedGeneration") or 0):
+    current = stateful_set.get("status") or {}
+    if status["observedGeneration"] > (current.get("observedGeneration") or 0):
         return True
-    return any((said.get(field) or type(status[field])()) != status[field] for field in _COMPARED)
+    return any((current.get(field) or type(status[field])()) != status[field] for field in _COMPARED)
 
 
 async def find_versions(history: History, stateful_set: Json, ordered: Sequence[Json]) -> tuple[Versions, int]:

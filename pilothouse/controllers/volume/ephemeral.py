@@ -96,11 +96,11 @@ class _EphemeralVolumes:
                         self._metrics.failures.inc()
                         raise
                 elif not is_controlled_by(claim, pod):
-                    whose = f"{namespace}/{name_of(pod)}"
-                    raise _NotOfThePod(f"PVC {namespace}/{name} was not created for pod {whose} (pod is not owner)")
+                    pod_key = f"{namespace}/{name_of(pod)}"
+                    raise _NotOfThePod(f"PVC {namespace}/{name} was not created for pod {pod_key} (pod is not owner)")
             except (_NotOfThePod, StatusError) as error:
-                told = f"ephemeral volume {volume['name']}: {error}"
-                self._recorder.event(pod, WARNING, "FailedBinding", told)
+                message = f"ephemeral volume {volume['name']}: {error}"
+                self._recorder.event(pod, WARNING, "FailedBinding", message)
                 raise
 
 

@@ -64,8 +64,8 @@ class _Expander:
             if annotations_of(volume).get(PROVISIONED_BY) == SIMULATED:
                 await self._grow(claim, volume)
             elif wants_more(claim):
-                told = "waiting for an external controller to expand this PVC"
-                self._recorder.event(claim, NORMAL, "ExternalExpanding", told)
+                message = "waiting for an external controller to expand this PVC"
+                self._recorder.event(claim, NORMAL, "ExternalExpanding", message)
         except NotFound:
             return
 
@@ -107,5 +107,7 @@ def grown_status(claim: Json) -> Json:
         status["allocatedResources"] = {**(status.get("allocatedResources") or {}), **size}
     if wants_other_class(claim):
         status["currentVolumeAttributesClassName"] = claim["spec"]["volumeAttributesClassName"]
-    conditions = [each for each in status.pop("conditions", None) or () if each["type"] not in _UNDER_WAY]
+    conditions = [
+        condition for condition in status.pop("conditions", None) or () if condition["type"] not in _UNDER_WAY
+    ]
     return status | ({"conditions": conditions} if conditions else {})

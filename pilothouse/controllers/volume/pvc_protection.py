@@ -115,6 +115,6 @@ def is_terminated(pod: Json) -> bool:
         return True
     status = pod.get("status") or {}
     kinds = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
-    states = [each.get("state") or {} for kind in kinds for each in status.get(kind) or ()]
+    states = [container_status.get("state") or {} for kind in kinds for container_status in status.get(kind) or ()]
     ended = all("terminated" in state or "waiting" in state for state in states)
     return is_deleting(pod) and ended

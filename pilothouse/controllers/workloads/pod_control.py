@@ -100,7 +100,7 @@ async def slow_start(
     done, batch = 0, min(count, _FIRST_BATCH)
     while batch > 0 and goes_on():
         results = await few_at_once([do] * batch)
-        errors = [each for each in results if isinstance(each, Exception)]
+        errors = [result for result in results if isinstance(result, Exception)]
         done += batch - len(errors)
         if errors:
             raise SlowStartError(done, errors[0]) from errors[0]

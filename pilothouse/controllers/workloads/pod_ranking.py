@@ -78,9 +78,13 @@ def _restarts(pod: Json) -> tuple[int, int]:
     """Return the maximum restart counts of containers and of sidecars."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     sidecars = sidecar_names(spec)
-    of_sidecars = (each for each in status.get("initContainerStatuses") or () if each.get("name") in sidecars)
+    of_sidecars = (
+        container_status
+        for container_status in status.get("initContainerStatuses") or ()
+        if container_status.get("name") in sidecars
+    )
     return _most(status.get("containerStatuses") or ()), _most(of_sidecars)
 
 
 def _most(statuses: Iterable[Json]) -> int:
-    return max((each.get("restartCount") or 0 for each in statuses), default=0)
+    return max((status.get("restartCount") or 0 for status in statuses), default=0)

@@ -124,10 +124,10 @@ class ControllerRefManager:
         if self._may_adopt:
             return
         owner, fresh = self._owner, await self._read_owner()
-        what = f"can't adopt {obj.get('kind')} {namespace_of(obj)}/{name_of(obj)} ({uid_of(obj)})"
+        action = f"can't adopt {obj.get('kind')} {namespace_of(obj)}/{name_of(obj)} ({uid_of(obj)})"
         where = f"{namespace_of(owner)}/{name_of(owner)}"
         if uid_of(fresh) != uid_of(owner):
-            raise CannotAdopt(f"{what}: original {where} is gone: got uid {uid_of(fresh)}, wanted {uid_of(owner)}")
+            raise CannotAdopt(f"{action}: original {where} is gone: got uid {uid_of(fresh)}, wanted {uid_of(owner)}")
         if deleted := metadata(fresh).get("deletionTimestamp"):
-            raise CannotAdopt(f"{what}: {where} has just been deleted at {deleted}")
+            raise CannotAdopt(f"{action}: {where} has just been deleted at {deleted}")
         self._may_adopt = True

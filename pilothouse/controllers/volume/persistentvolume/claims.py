@@ -48,9 +48,9 @@ class ClaimSyncs:
             volume = self.volumes.get(name)
             if volume is None:
                 await self.binding.set_claim_status(claim, "Pending")
-            elif claim_ref(volume) is None and (why := why_not(volume, claim)):
-                told = f'Cannot bind to requested volume "{name_of(volume)}": {why}'
-                self.recorder.event(claim, WARNING, "VolumeMismatch", told)
+            elif claim_ref(volume) is None and (reason := why_not(volume, claim)):
+                message = f'Cannot bind to requested volume "{name_of(volume)}": {reason}'
+                self.recorder.event(claim, WARNING, "VolumeMismatch", message)
                 await self.binding.set_claim_status(claim, "Pending")
             elif claim_ref(volume) is None or is_bound_to(volume, claim):
                 await self.binding.bind(volume, claim)
@@ -64,17 +64,17 @@ class ClaimSyncs:
         volume = self.volumes.get(name) if name else None
         if volume is None:
             lost = "its PersistentVolume" if name else "reference to PersistentVolume"
-            told = f"Bound claim has lost {lost}. Data on the volume is lost!"
-            await self.binding.lose_claim(claim, WARNING, "ClaimLost", told)
+            message = f"Bound claim has lost {lost}. Data on the volume is lost!"
+            await self.binding.lose_claim(claim, WARNING, "ClaimLost", message)
         elif claim_ref(volume) is None or (claim_ref(volume) or {}).get("uid") == uid_of(claim):
             await self.binding.bind(volume, claim)
         else:
-            told = "Two claims are bound to the same volume, this one is bound incorrectly"
-            await self.binding.lose_claim(claim, WARNING, "ClaimMisbound", told)
+            message = "Two claims are bound to the same volume, this one is bound incorrectly"
+            await self.binding.lose_claim(claim, WARNING, "ClaimMisbound", message)
 
     async def _volume_is_taken(self, claim: Json, volume: Json) -> None:
-        told = f'volume "{name_of(volume)}" already bound to a different claim.'
-        self.recorder.event(claim, WARNING, "FailedBinding", told)
+        message = f'volume "{name_of(volume)}" already bound to a different claim.'
+        self.recorder.event(claim, WARNING, "FailedBinding", message)
         if BOUND_BY_CONTROLLER in annotations_of(claim):
             raise Misbound(
                 f'invalid binding of claim "{meta_namespace_key(claim)}" to volume "{name_of(volume)}": volume already'
@@ -97,15 +97,15 @@ class ClaimSyncs:
         elif class_name:
             await self.provisioning.provision(claim, storage_class)
         else:
-            told = "no persistent volumes available for this claim and no storage class is set"
-            self.recorder.event(claim, NORMAL, "FailedBinding", told)
+            message = "no persistent volumes available for this claim and no storage class is set"
+            self.recorder.event(claim, NORMAL, "FailedBinding", message)
             await self.binding.set_claim_status(claim, "Pending")
 
     def _tell_what_it_waits_for(self, claim: Json) -> None:
         pods = self.pods.by_index(PODS_BY_CLAIM, meta_namespace_key(claim))
         waiting = [name_of(pod) for pod in pods if not is_terminated(pod) and not pod["spec"].get("nodeName")]
-        reason, told = "WaitForFirstConsumer", "waiting for first consumer to be created before binding"
+        reason, message = "WaitForFirstConsumer", "waiting for first consumer to be created before binding"
         if waiting:
             reason = "WaitForPodScheduled"
-            told = f"waiting for pod{'s' if len(waiting) > 1 else ''} {','.join(sorted(waiting))} to be scheduled"
-        self.recorder.event(claim, NORMAL, reason, told)
+            message = f"waiting for pod{'s' if len(waiting) > 1 else ''} {','.join(sorted(waiting))} to be scheduled"
+        self.recorder.event(claim, NORMAL, reason, message)

@@ -48,8 +48,8 @@ def best_match(claim: Json, volumes: Iterable[Json], *, delayed: bool) -> Json |
         if access_modes(claim) <= access_modes(volume):
             by_modes[access_modes(volume)].append(volume)
     for modes in sorted(by_modes, key=lambda modes: (len(modes), *sorted(modes))):
-        if (found := _best_of(claim, by_modes[modes], delayed)) is not None:
-            return found
+        if (best := _best_of(claim, by_modes[modes], delayed)) is not None:
+            return best
     return None
 
 
@@ -113,15 +113,17 @@ def class_of_volume(volume: Json) -> str:
 
 def default_class(classes: Iterable[Json]) -> Json | None:
     """Return the newest default class."""
-    marked = [each for each in classes if _is_default(each)]
-    newest = max((metadata(each).get("creationTimestamp") or "" for each in marked), default="")
-    found = [each for each in marked if (metadata(each).get("creationTimestamp") or "") == newest]
-    return min(found, key=name_of, default=None)
+    marked = [class_ for class_ in classes if _is_default(class_)]
+    newest = max((metadata(storage_class).get("creationTimestamp") or "" for storage_class in marked), default="")
+    newest_classes = [
+        storage_class for storage_class in marked if (metadata(storage_class).get("creationTimestamp") or "") == newest
+    ]
+    return min(newest_classes, key=name_of, default=None)
 
 
-def _is_default(each: Json) -> bool:
-    said = annotations_of(each)
-    return said.get(_DEFAULT_CLASS) == "true" or said.get(_BETA_DEFAULT_CLASS) == "true"
+def _is_default(storage_class: Json) -> bool:
+    annotations = annotations_of(storage_class)
+    return annotations.get(_DEFAULT_CLASS) == "true" or annotations.get(_BETA_DEFAULT_CLASS) == "true"
 
 
 def requested_size(claim: Json) -> Quantity:
@@ -129,8 +131,8 @@ def requested_size(claim: Json) -> Quantity:
 
 
 def storage_in(resources: Json | None) -> Quantity:
-    said = (resources or {}).get("storage")
-    return _NOTHING if said is None else parse_quantity(str(said))
+    storage = (resources or {}).get("storage")
+    return _NOTHING if storage is None else parse_quantity(str(storage))
 
 
 def volume_mode(obj: Json) -> str:

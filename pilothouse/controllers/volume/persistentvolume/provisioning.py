@@ -52,31 +52,31 @@ class Provisioning:
         if provisioner == SIMULATED:
             volumes, volume = self._client.for_resource(PERSISTENT_VOLUMES), new_volume(claim, storage_class)
             try:
-                made = await volumes.create(volume)
-                told = f"Successfully provisioned volume {name_of(made)} using {SIMULATED}"
-                self._recorder.event(claim, NORMAL, "ProvisioningSucceeded", told)
+                created = await volumes.create(volume)
+                message = f"Successfully provisioned volume {name_of(created)} using {SIMULATED}"
+                self._recorder.event(claim, NORMAL, "ProvisioningSucceeded", message)
             except AlreadyExists:
-                made = await volumes.get(name_of(volume))
-            self._volumes.keep(made)
-            await self._binding.bind(made, claim, **_provisioner_annotations(SIMULATED))
+                created = await volumes.get(name_of(volume))
+            self._volumes.keep(created)
+            await self._binding.bind(created, claim, **_provisioner_annotations(SIMULATED))
         elif provisioner.startswith(_IN_TREE) and provisioner not in _MIGRATED:
             self._failed(claim, f"no volume plugin matched name: {provisioner}")
         else:
             await self._wait_for_others(claim, provisioner)
 
-    def _failed(self, claim: Json, why: str) -> None:
-        self._recorder.event(claim, WARNING, "ProvisioningFailed", why)
+    def _failed(self, claim: Json, reason: str) -> None:
+        self._recorder.event(claim, WARNING, "ProvisioningFailed", reason)
 
     async def _wait_for_others(self, claim: Json, provisioner: str) -> None:
         driver = _MIGRATED.get(provisioner, provisioner)
         if annotations_of(claim).get(STORAGE_PROVISIONER) != driver:
             claim = await self._binding.write_claim(with_annotations(claim, **_provisioner_annotations(driver)))
-        told = (
+        message = (
             f"Waiting for a volume to be created either by the external provisioner '{driver}' or manually by the"
             " system administrator. If volume creation is delayed, please verify that the provisioner is running and"
             " correctly registered."
         )
-        self._recorder.event(claim, NORMAL, "ExternalProvisioning", told)
+        self._recorder.event(claim, NORMAL, "ExternalProvisioning", message)
 
 
 def _provisioner_annotations(provisioner: str) -> dict[str, str]:
@@ -114,6 +114,7 @@ def _node_selector_term(topology: Json) -> Json:
     expressions = topology.get("matchLabelExpressions") or ()
     return {
         "matchExpressions": [
-            {"key": each["key"], "operator": "In", "values": each.get("values")} for each in expressions
+            {"key": expression["key"], "operator": "In", "values": expression.get("values")}
+            for expression in expressions
         ]
     }

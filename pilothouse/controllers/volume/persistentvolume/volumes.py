@@ -62,12 +62,12 @@ class VolumeSyncs:
             if volume_mode(volume) == volume_mode(claim):
                 self.enqueue_claim(meta_namespace_key(claim))
                 return
-            told = (
+            message = (
                 "Cannot bind PersistentVolume {} to requested PersistentVolumeClaim{} due to incompatible volumeMode."
             )
-            of_volume = told.replace(" {} ", " ", 1).format(f' "{name_of(claim)}"')
+            of_volume = message.replace(" {} ", " ", 1).format(f' "{name_of(claim)}"')
             self.recorder.event(volume, WARNING, "VolumeMismatch", of_volume)
-            self.recorder.event(claim, WARNING, "VolumeMismatch", told.format(f'"{name_of(volume)}"', ""))
+            self.recorder.event(claim, WARNING, "VolumeMismatch", message.format(f'"{name_of(volume)}"', ""))
         elif claim["spec"]["volumeName"] == name_of(volume):
             await self.binding.set_volume_phase(volume, "Bound")
         elif PROVISIONED_BY in annotations_of(volume) and _reclaim_policy(volume) == "Delete":
@@ -91,8 +91,8 @@ class VolumeSyncs:
             try:
                 if not is_deleted_here(volume):
                     return
-            except NotDeletable as why:
-                await self.binding.fail_volume(volume, WARNING, "VolumeFailedDelete", str(why))
+            except NotDeletable as error:
+                await self.binding.fail_volume(volume, WARNING, "VolumeFailedDelete", str(error))
                 return
             volumes = self.client.for_resource(PERSISTENT_VOLUMES)
             try:
@@ -102,11 +102,11 @@ class VolumeSyncs:
             except NotFound:
                 return
         elif policy == "Recycle":
-            told = "No recycler plugin found for the volume!"
-            await self.binding.fail_volume(volume, WARNING, "VolumeFailedRecycle", told)
+            message = "No recycler plugin found for the volume!"
+            await self.binding.fail_volume(volume, WARNING, "VolumeFailedRecycle", message)
         elif policy != "Retain":
-            told = "Volume has unrecognized PersistentVolumeReclaimPolicy"
-            await self.binding.fail_volume(volume, WARNING, "VolumeUnknownReclaimPolicy", told)
+            message = "Volume has unrecognized PersistentVolumeReclaimPolicy"
+            await self.binding.fail_volume(volume, WARNING, "VolumeUnknownReclaimPolicy", message)
 
 
 def is_deleted_here(volume: Json) -> bool:
