@@ -1,4 +1,4 @@
-"""Settings of the job controller."""
+"""Settings of single controllers that have several, from flags."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobConfig:
+    """Settings of the job controller."""
+
     concurrent_syncs: int = 5
     sync_batch_period: float = 1.0
     """Seconds over which pod events are batched."""
@@ -33,6 +35,8 @@ class EndpointConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeIPAMConfig:
+    """Settings of node-ipam-controller."""
+
     allocate_node_cidrs: bool = False
     cluster_cidrs: tuple[str, ...] = ()
     """CIDRs divided among the nodes: one, or one per IP family."""
@@ -44,6 +48,8 @@ class NodeIPAMConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLifecycleConfig:
+    """Settings of the node lifecycle controller."""
+
     node_monitor_period: float = 5.0
     """Seconds between health checks of all nodes."""
     node_startup_grace_period: float = 60.0
@@ -61,6 +67,8 @@ class NodeLifecycleConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutoscalerConfig:
+    """Settings of the horizontal pod autoscaler."""
+
     concurrent_syncs: int = 5
     sync_period: float = 15.0
     downscale_stabilization: float = 300.0

@@ -1,4 +1,10 @@
-"""Reads and writes of an owner's ControllerRevisions."""
+"""ControllerRevisions: former templates of a StatefulSet or DaemonSet, for rollbacks.
+
+Each revision holds a patch that restores a template. The name contains a hash of the patch.
+
+    revision = new_revision(stateful_set, 3, collisions=0)      → web-7d5f8c9b6f, revision 3
+    restored(stateful_set, revision)                            → the StatefulSet with that template
+"""
 
 from __future__ import annotations
 

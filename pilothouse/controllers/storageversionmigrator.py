@@ -144,6 +144,12 @@ def _age(migration: Json) -> tuple[str, str]:
 
 
 class MigratedDefinitions:
+    """Migration state in the status of a CustomResourceDefinition.
+
+    During a migration, the condition StorageMigrating is True. Afterwards storedVersions is reduced to the storage
+    version, unless the definition changed meanwhile: then the stored versions are unknown.
+    """
+
     def __init__(self, client: Client) -> None:
         self._definitions = client.for_resource(CUSTOM_RESOURCE_DEFINITIONS)
 
@@ -216,8 +222,12 @@ class MigrationFailed(Exception):
 
 
 async def rewrite_all(client: Client, resource: APIResource, *, upto: int, manager: str) -> None:
-    """Rewrite each object last written at or before `upto`. Raises MigrationFailed, or StatusError and ConnectionFailed
-    for transient errors."""
+    """Make the server store each object last written at or before `upto` in the current format.
+
+    An empty apply changes nothing, but stores the object again. With uid and resourceVersion, the apply fails for
+    objects that were changed, deleted or recreated meanwhile; these are in the current format already. Raises
+    MigrationFailed, or StatusError and ConnectionFailed for transient errors.
+    """
     async for page in client.for_resource(resource.resource).metadata_only().pages():
         for item in page["items"]:
             if int(item["metadata"]["resourceVersion"]) <= upto:

@@ -76,6 +76,8 @@ class _CheckedKind:
 
 
 class TypeChecker:
+    """Finds expressions of a policy that do not match the types of its resources."""
+
     def __init__(self, client: Client) -> None:
         self._mapper = RESTMapper(DiscoveryClient(client))
         self._schemas = _Schemas(client)

@@ -125,6 +125,8 @@ class _Publisher:
 
 
 class RootCA:
+    """The current CA of the server's certificate. During a rotation, namespaces and secrets need both CAs."""
+
     def __init__(self, config: ControllerConfig) -> None:
         self.pem = config.root_ca
         self._file = config.root_ca_file

@@ -1,4 +1,7 @@
-"""One sync of a CronJob: update its jobs' status, and create the next job if due."""
+"""One sync of a CronJob: update its jobs' status, and create the next job if due.
+
+The name of a job contains its scheduled minute, so that a retry cannot create it twice.
+"""
 
 from __future__ import annotations
 

@@ -170,6 +170,8 @@ class _DaemonSetController:
 
 
 class Notifications:
+    """Event handlers that enqueue the DaemonSets affected by a DaemonSet, pod, revision or node."""
+
     def __init__(
         self, queue: RateLimitingQueue[str], pacing: Pacing, expectations: ControllerExpectations, fits: NodeFits
     ) -> None:
@@ -252,7 +254,10 @@ class _Wait:
 
 
 class FailedPodsBackoff:
-    """Back-offs by key, doubling from a second to 15 minutes."""
+    """Back-off for the replacement of failed pods, by key, doubling from a second to 15 minutes.
+
+    The back-off ends create-reject loops on a node.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""Node eligibility of DaemonSet pods: to be created, or allowed to stay."""
+"""Node eligibility of DaemonSet pods, and pod templates bound to one node by affinity, with daemon tolerations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Placement plan: nodes that need a pod and pods to delete, regardless of revision."""
+"""Placement of pods, regardless of revision: the plan (nodes that need a pod, pods to delete) and its execution."""
 
 from __future__ import annotations
 
@@ -93,6 +93,8 @@ def _excess_in_surge(view: DaemonView, ordered: Sequence[Json]) -> list[Json]:
 
 
 class DaemonPods:
+    """Executes placement plans: creates and deletes pods, with expectations."""
+
     def __init__(self, control: PodControl, expectations: ControllerExpectations) -> None:
         self._control = control
         self._expectations = expectations

@@ -1,7 +1,8 @@
-"""Rolling update plan: old pods to replace next, within maxSurge and maxUnavailable.
+"""Rolling update of a DaemonSet: revisions of its template, and the old pods to replace next.
 
-Placement runs first: it leaves at most one pod per node (during a surge, one old and one new) and creates missing pods.
-Terminating pods do not count, so that an update proceeds while nodes are down.
+The plan stays within maxSurge and maxUnavailable. Placement runs first: it leaves at most one pod per node (during a
+surge, one old and one new) and creates missing pods. Terminating pods do not count, so that an update proceeds while
+nodes are down.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Snapshot of a DaemonSet: nodes, their eligibility, and pods per node."""
+"""Snapshot of a DaemonSet: nodes, their eligibility, pods per node, update limits and status counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The replica set with the deployment's current template: lookup, update and creation."""
+"""The replica set with a deployment's current template (lookup, update, creation), and API writes with events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Replica sets of a deployment: new and old, sizes and sort order."""
+"""Replica sets of a deployment: new and old, sizes, bounds of a rolling update, and annotations.
+
+Annotations hold the revision, the revision history, and the size of the deployment at the last scaling.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The two rollout strategies: RollingUpdate and Recreate."""
+"""Changes of replica sets: the strategies RollingUpdate and Recreate, scaling, rollback, and cleanup.
+
+A resized or paused deployment is scaled in proportion, without a rollout. Old replica sets beyond revisionHistoryLimit
+are deleted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Status of a deployment, and rollout state derived from it: complete, progressing, timed out."""
+"""Status of a deployment: counts, conditions, and rollout state (complete, progressing, timed out).
+
+Clients such as `kubectl rollout status` depend on the reasons of the conditions.
+"""
 
 from __future__ import annotations
 

@@ -158,6 +158,8 @@ def _unmanaged(budget: Json) -> str:
 
 
 class StalePodDisruption:
+    """Sets stale DisruptionTarget conditions to False: the pod was not deleted within two minutes."""
+
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._pods = context.informer(PODS)

@@ -1,4 +1,4 @@
-"""Desired Endpoints of a service."""
+"""Desired Endpoints of a service, with canonical and bounded subsets."""
 
 from __future__ import annotations
 
@@ -104,8 +104,12 @@ def _family(service: Json, pod: Json) -> str:
 
 
 def repack(subsets: Iterable[Json]) -> list[Json]:
-    """Return the subsets in canonical form. An address that is not ready for a port in one subset is not ready for that
-    port."""
+    """Return the canonical form: addresses with the same ports form one subset, so equal endpoints yield equal subsets.
+
+    An address that is not ready for a port in one subset is not ready for that port.
+
+    [{10.0.0.1: 80} {10.0.0.1: 443} {10.0.0.2: 80}] → [{10.0.0.1: 443} {10.0.0.1 10.0.0.2: 80}]
+    """
     addresses: dict[_AddressKey, Json] = {}
     ports: dict[_PortKey, Json] = {}
     readiness: dict[_PortKey, dict[_AddressKey, bool]] = {}

@@ -1,4 +1,4 @@
-"""Endpoints of slices: construction from pods, identity and comparison."""
+"""EndpointSlices and their endpoints: construction from pods, identity and comparison, labels, new slices."""
 
 from __future__ import annotations
 

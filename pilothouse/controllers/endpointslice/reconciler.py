@@ -1,4 +1,4 @@
-"""Reconciliation of a service's slices with its pods."""
+"""Reconciliation of a service's slices with its pods: desired endpoints by port set, and the planned writes."""
 
 from __future__ import annotations
 

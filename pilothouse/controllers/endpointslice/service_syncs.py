@@ -104,6 +104,8 @@ def selected_pods(service: Json, all_pods: Indexer) -> list[Json]:
 
 
 class SelectingServices:
+    """Finds the services that select a pod, through an index over selectors."""
+
     def __init__(self, services: SharedIndexInformer) -> None:
         self._services = services.indexer
         if SELECTOR_INDEX not in services.indexer.indexers:
@@ -156,6 +158,8 @@ class _SeenTimes:
 
 
 class TriggerTimeTracker:
+    """Tracks trigger times of endpoint changes, from which proxies measure programming latency."""
+
     _seen: dict[str, _SeenTimes]  # by service key
 
     def __init__(self) -> None:

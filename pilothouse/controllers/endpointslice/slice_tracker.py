@@ -70,6 +70,8 @@ def _generation(endpoint_slice: Json) -> int:
 
 
 class SliceEvents:
+    """Slices managed by one controller: index by service, and detection of external changes."""
+
     def __init__(self, controller: str, slices: SharedIndexInformer, tracker: EndpointSliceTracker) -> None:
         self._controller = controller
         self._slices = slices.indexer

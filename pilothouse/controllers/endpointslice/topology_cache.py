@@ -1,6 +1,7 @@
-"""Topology aware hints: endpoints are allocated to zones in proportion to node CPU.
+"""Hints of endpoints: by topology, in proportion to the node CPU of zones, or by trafficDistribution, the own zone or
+node.
 
-Hints are computed per address type and remembered, to detect services that need new hints after node changes.
+Topology hints are computed per address type and remembered, to detect services that need new hints after node changes.
 """
 
 from __future__ import annotations

@@ -126,7 +126,11 @@ class GarbageCollector:
 
 
 class GraphMonitor:
-    """The reflector's store of a monitor."""
+    """A monitor: watches one resource, metadata only, and sends every change to the graph builder.
+
+    The monitor is its reflector's store. The store holds only the last uid per name. This suffices to detect deletions
+    after a relist, and objects that were replaced under the same name.
+    """
 
     _known: dict[str, ObjectReference]  # by key
 

@@ -1,4 +1,4 @@
-"""Dependency graph: objects by uid, with owners and dependents.
+"""Dependency graph: objects by uid, with owners and dependents, and comparison of owner references.
 
 A node is virtual while it is known only from owner references; the API server must confirm its existence and name.
 """

@@ -207,6 +207,8 @@ class GraphBuilder:
 
 
 class InvalidOwnerReporter:
+    """Emits warning events for dependents with an owner in another namespace."""
+
     def __init__(self, client: Client, clock: Clock) -> None:
         self._recorder = EventRecorder(client, EventSource("garbage-collector-controller"), clock=clock)
 

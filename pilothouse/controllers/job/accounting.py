@@ -168,6 +168,8 @@ def _write_down_indexes(state: SyncState, accounts: Accounts) -> None:
 
 
 class StatusTracker:
+    """Writes the status of a job, in an order that neither loses a pod nor counts a pod twice."""
+
     def __init__(
         self, client: Client, changes: PodChanges, recorder: EventRecorder, written: Callable[[Json], None]
     ) -> None:

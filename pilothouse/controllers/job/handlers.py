@@ -174,6 +174,8 @@ class _Orphans:
 
 
 class OrphanPods:
+    """Removes the tracking finalizer from pods that no running job counts."""
+
     def __init__(
         self, context: ControllerContext, control: PodControl, job_of: Callable[[Json], Json | None], workers: int
     ) -> None:

@@ -1,4 +1,4 @@
-"""Management of a job's active pods: creation up to the desired number, deletion above it."""
+"""Management of a job's active pods: creation up to the desired number, deletion above it, least progressed first."""
 
 from __future__ import annotations
 

@@ -223,6 +223,8 @@ def _with_index(container: Json) -> Json:
 
 
 class ReleasedPods:
+    """Pods whose finalizer removal is not in the cache yet, and which must not be counted twice."""
+
     _by_job: dict[str, set[str]]  # job key → uids; sets are never empty
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Job-related fields of a pod: completion index, failure counts and finish time."""
+"""Fields of jobs and their pods: completion index, failure counts, finish time, conditions, podFailurePolicy."""
 
 from __future__ import annotations
 

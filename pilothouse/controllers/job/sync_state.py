@@ -162,6 +162,11 @@ def _is_later(pod: Json, than: Json) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
+    """Exponential back-off of pod creation after pod failures: 10 s, doubled per further failure.
+
+    A success resets the back-off. State is in memory only: after a restart, previously counted failures cause no delay.
+    """
+
     failures: int = 0
     """Number of failures since the last success."""
     last_failure: datetime | None = None

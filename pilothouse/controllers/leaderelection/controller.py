@@ -182,6 +182,7 @@ def with_elected(lease: Json, strategy: str, holder: str, now: datetime) -> Json
 
 
 async def collect_expired_candidates(context: ControllerContext) -> None:
+    """Delete expired LeaseCandidates periodically, until cancelled."""
     informer = context.informer(LEASE_CANDIDATES)
     await informer.wait_synced()
     while True:

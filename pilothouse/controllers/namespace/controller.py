@@ -66,6 +66,12 @@ class NamespaceDeletionFailed(Exception):
 
 
 class NamespacedResourcesDeleter:
+    """Deletes a namespace: pods first, then all other content, then its finalizer.
+
+    A failure does not stop the deletion of other resources. If discovery of an API group fails, the namespace is kept
+    and its conditions report the failure.
+    """
+
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
         self._namespaces = client.resource("v1", "namespaces")

@@ -1,4 +1,4 @@
-"""NoExecute taints for nodes that are not ready, removed when they are ready again."""
+"""Taints of nodes: NoExecute for nodes that are not ready, NoSchedule from other conditions."""
 
 from __future__ import annotations
 
@@ -57,6 +57,8 @@ _OLD_LABELS = {
 
 
 class NodeTainter:
+    """Taints nodes that are not ready with NoExecute, and removes the taint when they are ready again."""
+
     def __init__(self, context: ControllerContext, zones: Zones) -> None:
         self._client, self._clock = context.client, context.clock
         self._nodes = context.informer(NODES)
@@ -168,6 +170,8 @@ async def _change_once(
 
 
 class NodeSyncs:
+    """Syncs single nodes: NoSchedule taints from conditions, and deprecated labels."""
+
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._nodes = context.informer(NODES)

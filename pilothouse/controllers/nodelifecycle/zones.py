@@ -1,4 +1,7 @@
-"""Zones of nodes: zone health determines the eviction rate."""
+"""Zones of nodes: zone health determines the eviction rate.
+
+If every node of every zone is down, the fault is assumed on the controller's side.
+"""
 
 from __future__ import annotations
 

@@ -128,7 +128,10 @@ class _Entry:
 
 @dataclass(slots=True)
 class History:
-    """History of one autoscaler. Times are from a monotonic clock."""
+    """Recent recommendations and scalings of one autoscaler. Times are from a monotonic clock.
+
+    The history is in memory only; a restart clears the history.
+    """
 
     _recommendations: list[_Entry] = field(default_factory=list)
     _added: list[_Entry] = field(default_factory=list)

@@ -165,6 +165,8 @@ class ReplicaSetController:
 
 @dataclass(frozen=True, slots=True)
 class ReplicatedKind:
+    """One of the two replicated kinds: ReplicaSet, or its predecessor ReplicationController."""
+
     resource: GroupVersionResource
     kind: str
     component: str
@@ -193,6 +195,8 @@ REPLICATION_CONTROLLER = ReplicatedKind(
 
 
 class Notifications:
+    """Event handlers that enqueue the replica sets affected by a replica set or pod."""
+
     def __init__(
         self,
         owners: OwnerLookup,

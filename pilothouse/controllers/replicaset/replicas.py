@@ -1,4 +1,4 @@
-"""Creation and deletion of pods until a replica set has its desired size."""
+"""Pods of a replica set: creation and deletion until the desired size is reached, and the resulting status."""
 
 from __future__ import annotations
 

@@ -133,6 +133,8 @@ def _pod_uid(claim: Json) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ClaimSyncs:
+    """Releases claims whose pods are done: removes reservations, deallocates, and deletes generated claims."""
+
     client: Client
     pods: Indexer
 

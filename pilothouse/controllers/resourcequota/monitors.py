@@ -1,4 +1,8 @@
-"""Monitors of all resources limited by a quota; without quotas, nothing is watched."""
+"""Monitors of all resources limited by a quota; without quotas, nothing is watched.
+
+Each monitor watches one resource, sums up usage, and reports reductions. Resources that are only counted are watched as
+metadata, and only their names are stored.
+"""
 
 from __future__ import annotations
 

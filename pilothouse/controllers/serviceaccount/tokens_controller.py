@@ -206,6 +206,8 @@ class _TokensController:
 
 
 class TokenFiller:
+    """Populates token secrets: token, namespace and current CA."""
+
     def __init__(self, client: Client, root_ca: RootCA, sign: SignToken) -> None:
         self._client = client
         self._ca = root_ca

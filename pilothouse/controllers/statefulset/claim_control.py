@@ -1,4 +1,15 @@
-"""Creation of claims for a StatefulSet's pods, and updates of their owners, with events."""
+"""Claims of a StatefulSet's pods: creation, and owner references, which determine when claims are garbage collected.
+
+    | whenDeleted | whenScaled | pod within replicas | pod beyond replicas |
+    |---|---|---|---|
+    | Retain | Retain | none | none |
+    | Delete | Retain | StatefulSet | StatefulSet |
+    | Retain | Delete | none | pod |
+    | Delete | Delete | StatefulSet | pod |
+
+The owner reference is a controller reference. Claims with another controller, or with a stale owner of the same name,
+are left alone.
+"""
 
 from __future__ import annotations
 

@@ -181,7 +181,16 @@ class _Written:
 
 
 class WrittenVersions:
-    """Highest versions written per owner key, and highest versions seen by the informers."""
+    """Protection against syncs on a cache older than the controller's own writes.
+
+    A controller with a stale cache would repeat its writes. The controller records the resourceVersion of each write,
+    informer handlers record the versions seen, and in between the StatefulSet is not synced.
+
+        versions.wrote("default/web", PODS, created)
+        versions.are_seen("default/web")          # False
+        versions.saw(PODS, pod)                   # by the informer's handler
+        versions.are_seen("default/web")          # True
+    """
 
     def __init__(self, informers: Mapping[GroupVersionResource, SharedIndexInformer], clock: Clock) -> None:
         self._informers = informers

@@ -1,6 +1,6 @@
-"""Identity of a StatefulSet's pod, derived from its ordinal.
+"""Identity of a StatefulSet's pod, derived from its ordinal: name, hostname and claims.
 
-web-3 → ordinal 3 of the StatefulSet "web", hostname web-3 in the domain of its service
+web-3  →  ordinal 3 of the StatefulSet "web", hostname web-3 in the domain of its service
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One sync of a StatefulSet: revisions, pods, status and revision history."""
+"""One sync of a StatefulSet: current and update revision, pods, status and revision history."""
 
 from __future__ import annotations
 

@@ -111,7 +111,12 @@ def enqueue_when_available(owners: Iterable[Json], queue: RateLimitingQueue[str]
 
 
 class Pacing:
-    """Adds keys to a queue, delayed after a recent sync."""
+    """Adds keys to a queue, delayed after a recent sync of an owner with many pods.
+
+    A sync iterates over all pods of an owner, so syncing on each of a thousand pod events costs a million steps. After
+    a sync, the owner therefore rests for a time proportional to its number of pods. Owners with few pods are not
+    delayed.
+    """
 
     def __init__(self, queue: RateLimitingQueue[str], clock: Clock) -> None:
         self._queue = queue

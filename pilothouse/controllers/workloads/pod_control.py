@@ -118,7 +118,11 @@ class SlowStartError(PilothouseError):
 
 
 async def few_at_once(work: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T | Exception]:
-    """Run all calls; return each result or exception, in order."""
+    """Run all calls with bounded concurrency; return each result or exception, in order.
+
+    The server and its controllers share an event loop. Hundreds of concurrent requests would delay every other client
+    without finishing earlier.
+    """
     turns = iter(enumerate(work))
     results: dict[int, T | Exception] = {}
 

@@ -138,6 +138,11 @@ def new_claim_status(claim: Json, phase: str, volume: Json | None) -> Json:
 
 
 class NewestStates:
+    """Newest known states: from the informers, or from this controller's own later writes.
+
+    Without its own writes, the controller could bind one volume to two claims before the informer catches up.
+    """
+
     def __init__(self, indexers: Mapping[str, IndexFunc]) -> None:
         self._indexer = Indexer(indexers)
 

@@ -1,4 +1,7 @@
-"""Choice of a volume for a claim: a reserved volume, else the smallest sufficient one."""
+"""Claims, volumes and classes: the choice of a volume for a claim, and accessors for fields and binding annotations.
+
+A claim gets a reserved volume, else the smallest sufficient volume.
+"""
 
 from __future__ import annotations
 
