@@ -80,15 +80,8 @@ class StorageVersionMigrator:
                 return None
         running = next((migration for migration in migrations if is_true(migration, RUNNING)), None)
         if running is not None:
-            migrations = (await DiscoveryClient(self._client).server_resources()).preferred()
-            served = next(
-                (
-                    served_resource
-                    for served_resource in migrations
-                    if served_resource.resource.group_resource == resource
-                ),
-                None,
-            )
+            resources = (await DiscoveryClient(self._client).server_resources()).preferred()
+            served = next((kind for kind in resources if kind.resource.group_resource == resource), None)
             if served is None and self._is_young(running):
                 return Requeue(_AGAIN)
             try:

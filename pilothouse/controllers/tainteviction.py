@@ -89,7 +89,7 @@ class _TaintEviction:
             ResourceEventHandlerFuncs(
                 add=self._node_added,
                 update=self._node_updated,
-                delete=lambda node: self._tainted.pop(deletion_handling_key(node), None),
+                delete=self._node_deleted,
             )
         )
         self._pods.add_event_handler(
@@ -121,6 +121,9 @@ class _TaintEviction:
     def _node_updated(self, old: Json, new: Json) -> None:
         if (taints := _no_execute(new)) != _no_execute(old):
             self._taints_changed(name_of(new), taints)
+
+    def _node_deleted(self, node: Deleted) -> None:
+        self._tainted.pop(deletion_handling_key(node), None)
 
     def _taints_changed(self, node: str, taints: list[Json]) -> None:
         if taints:

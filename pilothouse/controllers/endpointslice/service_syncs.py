@@ -154,7 +154,7 @@ def _one_label(service: Json) -> Iterator[str]:
 @dataclass(frozen=True, slots=True)
 class _SeenTimes:
     service: datetime | None
-    endpoint: dict[str, datetime]
+    pods: dict[str, datetime]
 
 
 class TriggerTimeTracker:
@@ -165,10 +165,10 @@ class TriggerTimeTracker:
     def __init__(self) -> None:
         self._seen = {}
 
-    def compute(self, service: Json, endpoint: Sequence[Json]) -> str:
+    def compute(self, service: Json, pods: Sequence[Json]) -> str:
         """Return the earliest time of the changes since the last call; empty without changes."""
         key, created = meta_namespace_key(service), optional_time(metadata(service).get("creationTimestamp"))
-        ready = {name_of(pod): optional_time(ready_condition(pod).get("lastTransitionTime")) for pod in endpoint}
+        ready = {name_of(pod): optional_time(ready_condition(pod).get("lastTransitionTime")) for pod in pods}
         times = {name: moment for name, moment in ready.items() if moment is not None}
         before = self._seen.get(key)
         self._seen[key] = _SeenTimes(created, times)
