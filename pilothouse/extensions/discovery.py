@@ -35,9 +35,9 @@ class CustomResourceDiscovery:
         manager.add_source(self.groups)
 
     async def __call__(self, request: Request) -> Response:
-        _, *place = request.path.strip("/").split("/")
+        _, *key = request.path.strip("/").split("/")
         self._refresh()
-        return await self._documents.get(tuple(place), self._delegate)(request)
+        return await self._documents.get(tuple(key), self._delegate)(request)
 
     def changed(self, group: str) -> None:
         """Invalidate the documents of a group. Documents are rebuilt on request, because definitions often arrive in
@@ -53,9 +53,11 @@ class CustomResourceDiscovery:
             self._make(self._stale.pop())
 
     def _make(self, group: str) -> None:
-        for place in [place for place in self._documents if place[0] == group]:
-            del self._documents[place]
-        resources = [CustomResource(each) for each in self._of_group(group) if is_true(each, ESTABLISHED)]
+        for key in [key for key in self._documents if key[0] == group]:
+            del self._documents[key]
+        resources = [
+            CustomResource(definition) for definition in self._of_group(group) if is_true(definition, ESTABLISHED)
+        ]
         versions = sorted({v.name for r in resources for v in r.versions.values() if v.served}, key=preference)
         if not versions:
             self._groups.pop(group, None)
@@ -63,11 +65,13 @@ class CustomResourceDiscovery:
         entry = _entry(group, versions)
         self._documents[(group,)] = _handler({"kind": "APIGroup", "apiVersion": "v1", **entry})
         for version in versions:
-            shown = [
-                each for resource in resources for each in _api_resources(resource, resource.versions.get(version))
+            api_resources = [
+                api_resource
+                for resource in resources
+                for api_resource in _api_resources(resource, resource.versions.get(version))
             ]
             head = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{group}/{version}"}
-            self._documents[group, version] = _handler(head | {"resources": shown})
+            self._documents[group, version] = _handler(head | {"resources": api_resources})
         discovered = [_version_discovery(version, resources) for version in versions]
         self._groups[group] = GroupDocuments(group, entry, {"metadata": {"name": group}, "versions": discovered})
 
@@ -77,8 +81,8 @@ def _handler(document: Json) -> Handler:
 
 
 def _entry(group: str, versions: list[str]) -> Json:
-    shown = [{"groupVersion": f"{group}/{version}", "version": version} for version in versions]
-    return {"name": group, "versions": shown, "preferredVersion": shown[0]}
+    group_versions = [{"groupVersion": f"{group}/{version}", "version": version} for version in versions]
+    return {"name": group, "versions": group_versions, "preferredVersion": group_versions[0]}
 
 
 def _api_resources(resource: CustomResource, version: Version | None) -> Iterator[Json]:
@@ -121,8 +125,8 @@ def _storage_version_hash(resource: CustomResource) -> Json:
 
 def _version_discovery(version: str, resources: list[CustomResource]) -> Json:
     served = [r for r in sorted(resources, key=lambda r: r.plural) if r.versions.get(version, _NOT_THERE).served]
-    shown = [_resource_discovery(resource, resource.versions[version]) for resource in served]
-    return {"version": version, "resources": shown, "freshness": "Current"}
+    documents = [_resource_discovery(resource, resource.versions[version]) for resource in served]
+    return {"version": version, "resources": documents, "freshness": "Current"}
 
 
 _NOT_THERE = Version({"name": ""})
@@ -144,6 +148,7 @@ def _resource_discovery(resource: CustomResource, version: Version) -> Json:
         subresources.append(("scale", _SCALE))
     if subresources:
         out["subresources"] = [
-            {"subresource": name, "responseKind": shown, "verbs": _SUBRESOURCE_VERBS} for name, shown in subresources
+            {"subresource": name, "responseKind": response_kind, "verbs": _SUBRESOURCE_VERBS}
+            for name, response_kind in subresources
         ]
     return out

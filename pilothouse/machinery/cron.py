@@ -145,8 +145,8 @@ def validate_time_zone(name: str | None, path: Path) -> Errors:
         yield invalid(path, name, f"unknown time zone {name}")
         return
     if name.lower() == "local":
-        why = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
-        yield invalid(path, name, why)
+        reason = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        yield invalid(path, name, reason)
     try:
         load_location(name)
     except TimeZoneError as error:
@@ -255,7 +255,7 @@ def _location(name: str) -> tzinfo | None:
 
 def _field(word: str, bounds: Bounds) -> Field:
     ranges = [_range(expression, bounds) for expression in filter(None, word.split(","))]
-    return Field(frozenset().union(*(each.values for each in ranges)), any(each.is_any for each in ranges))
+    return Field(frozenset().union(*(range_.values for range_ in ranges)), any(range_.is_any for range_ in ranges))
 
 
 def _range(expression: str, bounds: Bounds) -> Field:
@@ -300,8 +300,8 @@ def _number(text: str) -> int:
     try:
         number = parse_int64(text)
     except ValueError:
-        why = f"strconv.Atoi: parsing {quote(text)}: value out of range"
-        raise ScheduleError(f"failed to parse int from {text}: {why}") from None
+        reason = f"strconv.Atoi: parsing {quote(text)}: value out of range"
+        raise ScheduleError(f"failed to parse int from {text}: {reason}") from None
     if number < 0:
         raise ScheduleError(f"negative number ({number}) not allowed: {text}")
     return number

@@ -56,7 +56,7 @@ def _plain_init(cls: _Class) -> FunctionType:
 
 def _frozen_init(cls: _Class) -> FunctionType:
     """Compile an `__init__` that bypasses the frozen `__setattr__`; slots use their descriptor, which is faster."""
-    slots = {f"_dc_set_{each.name}": getattr(cls, each.name, None) for each in fields(cls)}
+    slots = {f"_dc_set_{field.name}": getattr(cls, field.name, None) for field in fields(cls)}
     setters = {name: slot.__set__ for name, slot in slots.items() if isinstance(slot, MemberDescriptorType)}
 
     def assign(name: str, value: str) -> str:
@@ -69,9 +69,9 @@ def _init(cls: _Class, assign: Callable[[str, str], str], names: dict[str, Any])
     """Compile `__init__`. Its parameters are the fields; all other names start with `_dc_`."""
     every = fields(cls)
     body = [
-        assign(each.name, _value(each))
-        for each in every
-        if each.init or (each.default is not MISSING or each.default_factory is not MISSING)
+        assign(item.name, _value(item))
+        for item in every
+        if item.init or (item.default is not MISSING or item.default_factory is not MISSING)
     ]
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
@@ -79,13 +79,13 @@ def _init(cls: _Class, assign: Callable[[str, str], str], names: dict[str, Any])
         names
         | {"_dc_factory": _FACTORY}
         | {
-            f"_dc_default_{each.name}": (each.default if each.default_factory is MISSING else each.default_factory)
-            for each in every
+            f"_dc_default_{item.name}": (item.default if item.default_factory is MISSING else item.default_factory)
+            for item in every
         }
     )
-    given = [each for each in every if each.init]
-    keywords = [_parameter(each) for each in given if each.kw_only]
-    positional = [_parameter(each) for each in given if not each.kw_only]
+    parameters = [item for item in every if item.init]
+    keywords = [_parameter(item) for item in parameters if item.kw_only]
+    positional = [_parameter(item) for item in parameters if not item.kw_only]
     return _compile(
         f"__init__({', '.join(['self', *positional, *(['*', *keywords] if keywords else [])])})",
         body or ["pass"],
@@ -93,21 +93,21 @@ def _init(cls: _Class, assign: Callable[[str, str], str], names: dict[str, Any])
     )
 
 
-def _parameter(each: Field[Any]) -> str:
-    if each.default_factory is not MISSING:
-        return f"{each.name}=_dc_factory"
-    return each.name if each.default is MISSING else f"{each.name}=_dc_default_{each.name}"
+def _parameter(item: Field[Any]) -> str:
+    if item.default_factory is not MISSING:
+        return f"{item.name}=_dc_factory"
+    return item.name if item.default is MISSING else f"{item.name}=_dc_default_{item.name}"
 
 
-def _value(each: Field[Any]) -> str:
-    made = f"_dc_default_{each.name}" + ("()" if each.default_factory is not MISSING else "")
-    if not each.init:
+def _value(item: Field[Any]) -> str:
+    made = f"_dc_default_{item.name}" + ("()" if item.default_factory is not MISSING else "")
+    if not item.init:
         return made
-    return each.name if each.default_factory is MISSING else f"{made} if {each.name} is _dc_factory else {each.name}"
+    return item.name if item.default_factory is MISSING else f"{made} if {item.name} is _dc_factory else {item.name}"
 
 
 def _comparison(name: str, symbol: str, cls: _Class) -> FunctionType:
-    names = [each.name for each in fields(cls) if each.compare]
+    names = [field.name for field in fields(cls) if field.compare]
     body = [
         "if other.__class__ is self.__class__:",
         f" return {_values('self', names)} {symbol} {_values('other', names)}",
@@ -117,7 +117,7 @@ def _comparison(name: str, symbol: str, cls: _Class) -> FunctionType:
 
 
 def _hash(cls: _Class) -> FunctionType:
-    names = [each.name for each in fields(cls) if (each.compare if each.hash is None else each.hash)]
+    names = [field.name for field in fields(cls) if (field.compare if field.hash is None else field.hash)]
     return _compile("__hash__(self)", [f"return hash({_values('self', names)})"], {})
 
 
@@ -133,12 +133,12 @@ def _compile(signature: str, body: Iterable[str], names: dict[str, Any]) -> Func
 
 @recursive_repr()
 def _repr(self: Any) -> str:
-    shown = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
-    return f"{self.__class__.__qualname__}({', '.join(shown)})"
+    parts = (f"{field.name}={getattr(self, field.name)!r}" for field in fields(self) if field.repr)
+    return f"{self.__class__.__qualname__}({', '.join(parts)})"
 
 
 def _freeze(cls: _Class) -> None:
-    names = frozenset(each.name for each in fields(cls))
+    names = frozenset(field.name for field in fields(cls))
 
     def set_attribute(self: object, name: str, value: object) -> None:
         if type(self) is cls or name in names:
@@ -158,9 +158,9 @@ def _freeze(cls: _Class) -> None:
 
 
 def _state(self: Any) -> list[object]:
-    return [getattr(self, each.name) for each in fields(self)]
+    return [getattr(self, field.name) for field in fields(self)]
 
 
 def _set_state(self: Any, state: list[object]) -> None:
-    for each, value in zip(fields(self), state, strict=True):
-        object.__setattr__(self, each.name, value)
+    for item, value in zip(fields(self), state, strict=True):
+        object.__setattr__(self, item.name, value)

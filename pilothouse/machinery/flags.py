@@ -235,26 +235,26 @@ class _FlagParser:
         value = argument[2:].removeprefix("=") if len(argument) > 2 else None
         self._set(flag, f"-{flag.shorthand}, --{flag.name}", value)
 
-    def _set(self, flag: Flag, shown: str, text: str | None) -> None:
+    def _set(self, flag: Flag, label: str, text: str | None) -> None:
         if text is None:
             text = "true" if not flag.type.name else next(self._rest, None)
         if text is None:
-            raise FlagError(f"flag needs an argument: {shown.rpartition(' ')[2]}")
+            raise FlagError(f"flag needs an argument: {label.rpartition(' ')[2]}")
         try:
             value = flag.type.parse(text)
         except ValueError as error:
-            raise FlagError(_refusal(flag, shown, text, error)) from None
+            raise FlagError(_refusal(flag, label, text, error)) from None
         before = self._out.values.get(flag.name)
         if before is not None and flag.type.merge is not None:
             value = flag.type.merge(before, value)
         self._out.values[flag.name] = value
 
 
-def _refusal(flag: Flag, shown: str, text: str, error: ValueError) -> str:
+def _refusal(flag: Flag, label: str, text: str, error: ValueError) -> str:
     """Return pflag's message for upstream's flags, and a plain message for other flags."""
     if flag.group and flag.type.expected:
         return invalid_value(text, f"--{flag.name}", flag.type.expected)
-    return f'invalid argument "{text}" for "{shown}" flag: {error}'
+    return f'invalid argument "{text}" for "{label}" flag: {error}'
 
 
 def invalid_value(text: str, flag: str, expected: str) -> str:

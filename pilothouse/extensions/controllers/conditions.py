@@ -103,8 +103,8 @@ def condition_of(spec: Json) -> Condition | None:
     from pilothouse.extensions.schema.definition.structure import unsupported_part
 
     for version in spec.get("versions") or ():
-        if why := unsupported_part(_schema(version)):
-            message = f"failed to check validation schema for version {version['name']}: {why}"
+        if reason := unsupported_part(_schema(version)):
+            message = f"failed to check validation schema for version {version['name']}: {reason}"
             return Condition(NON_STRUCTURAL_SCHEMA, "Unknown", "StructuralError", message)
     violations = [str(error) for error in _violations(spec)]
     return Condition(NON_STRUCTURAL_SCHEMA, "True", "Violations", aggregate(violations)) if violations else None

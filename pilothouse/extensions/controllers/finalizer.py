@@ -94,8 +94,8 @@ async def _delete_all(access: OwnAccess) -> None:
     deadline = loop.time() + _PATIENCE
     while await access.list():
         if loop.time() > deadline:
-            why = "could not confirm zero CustomResources remaining: timed out waiting for the condition"
-            raise InstanceDeletionFailed("InstanceDeletionCheck", why)
+            reason = "could not confirm zero CustomResources remaining: timed out waiting for the condition"
+            raise InstanceDeletionFailed("InstanceDeletionCheck", reason)
         await asyncio.sleep(_POLL)
 
 

@@ -172,8 +172,8 @@ class TakenNames:
 
     def record(self, definition: str, group: str, accepted: Json, *, after: int) -> None:
         """Record the names of a definition as of a revision later than `after`. Newer records win."""
-        known = self._holdings.get(definition)
-        if known is not None and known.revision > after:
+        holding = self._holdings.get(definition)
+        if holding is not None and holding.revision > after:
             return
         self.forget(definition)
         self._holdings[definition] = _Holding(group, accepted, after)
@@ -195,17 +195,17 @@ class TakenNames:
 
     def by_others(self, definition: str, group: str, wanted: Json) -> NamesOfOthers:
         """Return the wanted names that other definitions have."""
-        found = self._groups.get(group)
-        if found is None:
+        names = self._groups.get(group)
+        if names is None:
             return NamesOfOthers()
         return NamesOfOthers(
-            frozenset(n for n in _names(wanted, _OF_RESOURCES) if found.resources.get(n, set()) - {definition}),
-            frozenset(n for n in _names(wanted, _OF_KINDS) if found.kinds.get(n, set()) - {definition}),
+            frozenset(n for n in _names(wanted, _OF_RESOURCES) if names.resources.get(n, set()) - {definition}),
+            frozenset(n for n in _names(wanted, _OF_KINDS) if names.kinds.get(n, set()) - {definition}),
         )
 
 
 def _names(names: Json, fields: Iterable[str]) -> set[str]:
-    values = [names.get(each) or "" for each in fields]
+    values = [names.get(field) or "" for field in fields]
     return {name for value in values for name in (value if isinstance(value, list) else [value]) if name}
 
 

@@ -162,12 +162,12 @@ def _problem(original: Json, converted: Any, desired: str, *, position: int | No
     where = f"invalid converted object at index {position}" if position is not None else "invalid object at index 0"
     if not isinstance(converted, dict):
         return f"{where}: invalid groupVersion (expected {desired}, received /)"
-    for what, expected, got in (
+    for field, expected, got in (
         ("groupVersion", desired, str(converted.get("apiVersion") or "")),
         ("kind", original["kind"], str(converted.get("kind") or "")),
     ):
         if expected != got:
-            return f"{where}: invalid {what} (expected {expected}, received {got})"
+            return f"{where}: invalid {field} (expected {expected}, received {got})"
     try:
         check_identity(original, converted)
         restore_metadata(original, converted)
@@ -214,7 +214,7 @@ class ConvertedValues:
     def get(self, owner: int, key: str, revision: Revision) -> ConvertedValue | None:
         return self._values.get((owner, key, revision))
 
-    def put(self, owner: int, entry: Entry, shown: ConvertedValue) -> None:
+    def put(self, owner: int, entry: Entry, converted: ConvertedValue) -> None:
         """Cache the converted value of an entry."""
-        size = len(entry.key) + len(shown.value)
-        self._values.put((owner, entry.key, entry.modified), shown, size=size)
+        size = len(entry.key) + len(converted.value)
+        self._values.put((owner, entry.key, entry.modified), converted, size=size)

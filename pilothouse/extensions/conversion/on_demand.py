@@ -40,11 +40,11 @@ def converted(obj: Json, desired: str) -> Json:
     """Return the cached conversion. Raises ConversionNeeded for a conversion that this request has not fetched yet."""
     if obj["apiVersion"] == desired:
         return obj
-    found = _known.get({}).get((desired, orjson.dumps(obj)))
-    if found is None:
+    cached = _known.get({}).get((desired, orjson.dumps(obj)))
+    if cached is None:
         raise ConversionNeeded(obj, desired)
-    made: Json = orjson.loads(found)
-    return made
+    conversion: Json = orjson.loads(cached)
+    return conversion
 
 
 def waiting(convert: Callable[[Json], Json], converter: WebhookConverter) -> Callable[[Json], Awaitable[Json]]:
@@ -76,10 +76,10 @@ async def to_completion(compute: Callable[[], Awaitable[Json]], converter: Webho
 async def _make(need: ConversionNeeded, converter: WebhookConverter, known: _Known) -> None:
     sent = orjson.dumps(need.obj)
     try:
-        made = await converter.convert([orjson.loads(sent)], need.desired)
+        conversion = await converter.convert([orjson.loads(sent)], need.desired)
     except Undecodable as error:
         raise StatusError(str(error)) from None
-    known[need.desired, sent] = orjson.dumps(made[0])
+    known[need.desired, sent] = orjson.dumps(conversion[0])
 
 
 class ConvertingRegistry(RegistryStore):

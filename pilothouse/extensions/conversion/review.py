@@ -25,9 +25,9 @@ class MalformedReview(ValueError):
     """The response is malformed; the text is upstream's."""
 
 
-def review_version(wanted: Sequence[str]) -> str:
+def review_version(versions: Sequence[str]) -> str:
     """Return the first review version supported by both sides. Raises MalformedReview."""
-    for version in wanted:
+    for version in versions:
         if version in _VERSIONS:
             return version
     raise MalformedReview("no supported conversion review versions")
@@ -52,8 +52,8 @@ def converted_objects(version: str, answer: Json, uid: str) -> list[Any]:
     if version == "v1" and response.get("uid") != uid:
         raise MalformedReview(f"expected response.uid={quote(uid)}, got {quote(str(response.get('uid') or ''))}")
     _check_result(response.get("result"))
-    found = response.get("convertedObjects")
-    return found if isinstance(found, list) else []
+    objects = response.get("convertedObjects")
+    return objects if isinstance(objects, list) else []
 
 
 def _check_type(answer: Json) -> None:
@@ -84,10 +84,10 @@ class InvalidMetadata(ValueError):
 
 def check_identity(original: Json, converted: Json) -> None:
     """Compare name, namespace and UID. Raises NotTheSame."""
-    known = converted if isinstance(converted.get("metadata"), dict) else converted | {"metadata": {}}
-    for what, of in (("name", name_of), ("namespace", namespace_of), ("UID", uid_of)):
-        if of(original) != of(known):
-            raise NotTheSame(f"must have the same {what}: {of(original)} != {of(known)}")
+    comparable = converted if isinstance(converted.get("metadata"), dict) else converted | {"metadata": {}}
+    for field, of in (("name", name_of), ("namespace", namespace_of), ("UID", uid_of)):
+        if of(original) != of(comparable):
+            raise NotTheSame(f"must have the same {field}: {of(original)} != {of(comparable)}")
 
 
 def restore_metadata(original: Json, converted: Json) -> None:

@@ -24,15 +24,15 @@ from pilothouse.machinery.objects import Json
 class ConvertingStore(DelegatingStore):
     """Raises Undecodable, in addition to the errors of a store, if the webhook fails."""
 
-    def __init__(self, store: Store, forms: Forms, kept: ConvertedValues) -> None:
+    def __init__(self, store: Store, forms: Forms, cache: ConvertedValues) -> None:
         super().__init__(store)
         self._forms = forms
-        self._kept = kept
-        self._owner = kept.new_owner()
+        self._kept = cache
+        self._owner = cache.new_owner()
 
     async def get(self, key: str) -> Entry | None:
-        found = await self._store.get(key)
-        return None if found is None else (await self.shown([found]))[0]
+        entry = await self._store.get(key)
+        return None if entry is None else (await self.shown([entry]))[0]
 
     async def create(self, key: str, value: bytes, *, ttl: int = 0) -> Entry:
         stored = await self._forms.stored(value)
@@ -64,9 +64,11 @@ class ConvertingStore(DelegatingStore):
 
     async def shown(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """Return the entries in this version."""
-        known = [(entry, self._kept.get(self._owner, entry.key, entry.modified)) for entry in entries]
-        made = iter(await self._forms.shown([entry.value for entry, value in known if value is None]))
-        return [self._keep(entry, next(made)) if value is None else _shown(entry, value) for entry, value in known]
+        cached = [(entry, self._kept.get(self._owner, entry.key, entry.modified)) for entry in entries]
+        converted = iter(await self._forms.shown([entry.value for entry, value in cached if value is None]))
+        return [
+            self._keep(entry, next(converted)) if value is None else _shown(entry, value) for entry, value in cached
+        ]
 
     def _keep(self, entry: Entry, shown: ConvertedValue) -> Entry:
         self._kept.put(self._owner, entry, shown)
@@ -110,8 +112,8 @@ class Forms:
             (obj["apiVersion"] != self._stored.api_version or bool(orjson.loads(value) != obj))
             for value, obj in zip(stored, objects, strict=True)
         ]
-        made = map(self._shown.encode, await self._in_version(objects, self._shown.api_version))
-        return list(map(ConvertedValue, made, stale))
+        converted = map(self._shown.encode, await self._in_version(objects, self._shown.api_version))
+        return list(map(ConvertedValue, converted, stale))
 
     async def stored(self, shown: bytes) -> bytes:
         if self._shown.api_version == self._stored.api_version:

@@ -48,8 +48,8 @@ def approval_of(definition: Json) -> Approval:
         return Approval(ApprovalState.BYPASSED, f"not approved: {quote(annotation)}")
     if _is_url(annotation):
         return Approval(ApprovalState.APPROVED, f"approved in {annotation}")
-    why = f'{_MUST} with either a URL or a reason starting with "unapproved", {_SEE}'
-    return Approval(ApprovalState.INVALID, why)
+    reason = f'{_MUST} with either a URL or a reason starting with "unapproved", {_SEE}'
+    return Approval(ApprovalState.INVALID, reason)
 
 
 def _is_url(text: str) -> bool:

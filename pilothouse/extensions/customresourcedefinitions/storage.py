@@ -52,8 +52,8 @@ class DefinitionStore(RegistryStore):
                 if current is None:
                     raise NotFound.of(ctx.resource, name)
                 definition = current.parse()
-                if why := failed_precondition(definition, options.preconditions):
-                    raise Conflict.of(ctx.resource, name_of(definition), why)
+                if reason := failed_precondition(definition, options.preconditions):
+                    raise Conflict.of(ctx.resource, name_of(definition), reason)
                 if is_deleting(definition):
                     return await super().delete(ctx, name, options=options, validate=validate)
                 try:
@@ -72,4 +72,4 @@ class DefinitionStore(RegistryStore):
 def served_definitions(registry: DefinitionStore) -> list[ServedResource]:
     """Return the resource and its status subresource."""
     resources = served_with_status(registry, DefinitionStatusStrategy(), _DECODER)
-    return [replace(each, storage_version=_SHOWN_STORAGE_VERSION) for each in resources]
+    return [replace(resource, storage_version=_SHOWN_STORAGE_VERSION) for resource in resources]

@@ -68,8 +68,8 @@ def _column(declared: Json) -> Column:
 
 def _cell(path: JsonPath, kind: str) -> Cell:
     def cell(obj: Json) -> Any:
-        found = path.find(obj)
-        return _shown(found[0], kind) if found else None
+        values = path.find(obj)
+        return _shown(values[0], kind) if values else None
 
     return cell
 

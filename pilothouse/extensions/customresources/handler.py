@@ -122,10 +122,10 @@ class CustomResources:
         await asyncio.gather(*self._under_way)
 
     def _is_served(self, definition: Json) -> bool:
-        known = self._serving.get(name_of(definition))
-        if known is None:
+        serving = self._serving.get(name_of(definition))
+        if serving is None:
             return False
-        old = known.resource.definition
+        old = serving.resource.definition
         same_names = old["status"]["acceptedNames"] == definition["status"]["acceptedNames"]
         return uid_of(old) == uid_of(definition) and old["spec"] == definition["spec"] and same_names
 
@@ -158,10 +158,10 @@ class CustomResources:
         if not resource.converts_by_webhook:
             return SharedRegistries(lambda _: open_registry(resource, store, root=root), shape)
         converter = WebhookConverter(resource.definition, self._webhooks)
-        kept = self._kept_conversions
+        cache = self._kept_conversions
 
         def open_version(version: str) -> RegistryStore:
-            return open_converting_registry(resource, version, store, converter=converter, kept=kept, root=root)
+            return open_converting_registry(resource, version, store, converter=converter, kept=cache, root=root)
 
         return SharedRegistries(open_version, shape, converter)
 

@@ -135,8 +135,12 @@ class CustomResource:
     def _default_warning(self, deprecated: str) -> str:
         kind = self.spec["names"]["kind"]
         text = f"{self.group}/{deprecated} {kind} is deprecated"
-        kept = [each.name for each in self.versions.values() if each.served and not each.declared.get("deprecated")]
-        better = [name for name in kept if preference(name) < preference(deprecated)]
+        maintained = [
+            version.name
+            for version in self.versions.values()
+            if version.served and not version.declared.get("deprecated")
+        ]
+        better = [name for name in maintained if preference(name) < preference(deprecated)]
         return f"{text}; use {self.group}/{min(better, key=preference)} {kind}" if better else text
 
 

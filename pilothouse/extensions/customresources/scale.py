@@ -71,7 +71,7 @@ def _validate_replicas(obj: Json, path: str) -> Errors:
         yield invalid(Path(path), replicas, f"should be less than or equal to {_MAX_INT32}")
 
 
-def nested(obj: Json, path: str, wanted: type) -> Any:
+def nested(obj: Json, path: str, expected: type) -> Any:
     """Return the value at a dotted path, or None. Raises WrongType with Go's message."""
     value: Any = obj
     fields = path.removeprefix(".").split(".")
@@ -83,8 +83,8 @@ def nested(obj: Json, path: str, wanted: type) -> Any:
         if name not in value:
             return None
         value = value[name]
-    if type(value) is not wanted:
-        raise WrongType(_accessor_error(fields, value, _GO_TYPES[wanted]))
+    if type(value) is not expected:
+        raise WrongType(_accessor_error(fields, value, _GO_TYPES[expected]))
     return value
 
 
@@ -100,9 +100,9 @@ def set_nested(obj: Json, path: str, value: Any) -> None:
     obj[last] = value
 
 
-def _accessor_error(fields: list[str], value: Any, wanted: str) -> str:
+def _accessor_error(fields: list[str], value: Any, expected: str) -> str:
     found = "<nil>" if value is None else _GO_TYPES[type(value)]
-    return f".{'.'.join(fields)} accessor error: {go_value(value)} is of the type {found}, expected {wanted}"
+    return f".{'.'.join(fields)} accessor error: {go_value(value)} is of the type {found}, expected {expected}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +112,12 @@ class _ValueAtPath:
     path: str
 
     def replicas(self, obj: Json) -> int:
-        found: int | None = self._read(obj, int)
-        return found or 0
+        value: int | None = self._read(obj, int)
+        return value or 0
 
     def text(self, obj: Json) -> str:
-        found: str | None = self._read(obj, str)
-        return found or ""
+        value: str | None = self._read(obj, str)
+        return value or ""
 
     def set_replicas(self, obj: Json, replicas: int) -> None:
         try:

@@ -93,12 +93,12 @@ class ServedDefinition:
     def routes(self, version: str, subresource: str) -> ResourceRoutes | None:
         """Return the routes; None for an unknown subresource."""
         key = (version, subresource)
-        found = self._routes.get(key)
-        if found is None:
-            found = self._make(version, subresource)
-            if found is not None:  # caching misses would let clients fill the cache with invented subresources
-                self._routes[key] = found
-        return found
+        routes = self._routes.get(key)
+        if routes is None:
+            routes = self._make(version, subresource)
+            if routes is not None:  # caching misses would let clients fill the cache with invented subresources
+                self._routes[key] = routes
+        return routes
 
     def _make(self, name: str, subresource: str) -> ResourceRoutes | None:
         key = name if self.shared.converter else ""

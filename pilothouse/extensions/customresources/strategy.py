@@ -46,9 +46,9 @@ class CustomResourceStrategy(Strategy):
 
     def validate(self, obj: Json) -> Errors:
         self._check_kind(obj, None)
-        found = tuple(self.validate_metadata(obj))
-        yield from found
-        yield from self.schema.validate(obj, seen=OtherErrors(found, tuple(self._scale_errors(obj))))
+        errors = tuple(self.validate_metadata(obj))
+        yield from errors
+        yield from self.schema.validate(obj, seen=OtherErrors(errors, tuple(self._scale_errors(obj))))
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         return _finalizer_warnings(set(metadata(obj).get("finalizers") or ()))
@@ -62,10 +62,10 @@ class CustomResourceStrategy(Strategy):
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         self._check_kind(obj, old)
-        found = tuple(self.validate_metadata_update(obj, old))
-        yield from found
-        seen = OtherErrors(found, tuple(self._scale_errors(obj)))
-        yield from self.schema.validate_update(obj, self.in_version(old), seen=seen)
+        errors = tuple(self.validate_metadata_update(obj, old))
+        yield from errors
+        reported = OtherErrors(errors, tuple(self._scale_errors(obj)))
+        yield from self.schema.validate_update(obj, self.in_version(old), seen=reported)
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         before = set(metadata(old).get("finalizers") or ())
@@ -89,9 +89,9 @@ class CustomResourceStrategy(Strategy):
         but its lists and rules are."""
         errors = tuple(self._type_errors(obj))
         if errors:
-            others = self.schema.validate_unread(obj, None if old is None else self.in_version(old))
+            other_errors = self.schema.validate_unread(obj, None if old is None else self.in_version(old))
             group = str(obj["apiVersion"]).rpartition("/")[0]
-            raise Invalid.of(GroupKind(group, obj.get("kind") or ""), name_of(obj), [*errors, *others])
+            raise Invalid.of(GroupKind(group, obj.get("kind") or ""), name_of(obj), [*errors, *other_errors])
 
     def _type_errors(self, obj: Json) -> Errors:
         """Yield errors of apiVersion and kind. Objects of every version of the resource arrive with the stored
@@ -121,10 +121,10 @@ class CustomResourceStatusStrategy(CustomResourceStrategy):
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         self._check_kind(obj, old)
-        found = tuple(self.validate_metadata_update(obj, old))
-        yield from found
+        errors = tuple(self.validate_metadata_update(obj, old))
+        yield from errors
         scale = tuple(self.scale.validate_status(obj)) if self.scale is not None else ()
-        yield from self.schema.validate_status_update(obj, self.in_version(old), seen=OtherErrors(found, scale))
+        yield from self.schema.validate_status_update(obj, self.in_version(old), seen=OtherErrors(errors, scale))
 
 
 def content(obj: Json) -> Json:

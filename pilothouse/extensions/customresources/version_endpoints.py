@@ -192,8 +192,8 @@ def _selectable_names(resource: CustomResource) -> list[str]:
 
 
 def _text(path: JsonPath, obj: Json) -> str:
-    found = path.find(obj)
-    return go_value(found[0]) if found and found[0] is not None else ""
+    values = path.find(obj)
+    return go_value(values[0]) if values and values[0] is not None else ""
 
 
 class CustomResourceDecoder(UnstructuredDecoder):

@@ -56,16 +56,16 @@ class CustomDefinitions:
         return self._made(lambda resource: _v3_of(resource, self._group_version.version), v2=False)
 
     def _made(self, schema_of: Callable[[CustomResource], Json], *, v2: bool) -> dict[str, Definition]:
-        found: dict[str, Definition] = {}
+        definitions: dict[str, Definition] = {}
         for resource in self._resources():
             kind, names = resource.kind(self._group_version.version), resource.names
             listed, own = self._group_version.kind(names.list_kind), definition_of(kind)
             schema = list_schema(own, kind=names.kind, list_kind=names.list_kind, plural=names.plural, v2=v2)
             paths = [path.removeprefix(".") for path in resource.versions[kind.version].selectable_fields]
             selectable = {_SELECTABLE: [{"fieldPath": path} for path in paths]} if paths else {}
-            found[own] = Definition.of(schema_of(resource) | _kinds(kind) | selectable)
-            found[definition_of(listed)] = Definition.of(schema | _kinds(listed) | selectable)
-        return found
+            definitions[own] = Definition.of(schema_of(resource) | _kinds(kind) | selectable)
+            definitions[definition_of(listed)] = Definition.of(schema | _kinds(listed) | selectable)
+        return definitions
 
 
 @cache
@@ -199,12 +199,12 @@ def _relax_required(schema: Json) -> None:
     """Remove nullable fields from `required`."""
     required: list[str] = schema.get("required") or []
     properties: dict[str, Any] = schema.get("properties") or {}
-    kept = [name for name in required if not (properties.get(name) or {}).get("nullable")]
+    remaining = [name for name in required if not (properties.get(name) or {}).get("nullable")]
     additional = schema.get("additionalProperties")
     if isinstance(additional, dict) and additional.get("nullable"):
-        kept = []
-    if kept:
-        schema["required"] = kept
+        remaining = []
+    if remaining:
+        schema["required"] = remaining
     else:
         schema.pop("required", None)
 

@@ -42,19 +42,19 @@ class OpenAPIPublisher:
 
     def update(self, name: str, definition: Json | None) -> None:
         """Publish a definition; None removes it. Documents that would not change are kept."""
-        said = (
+        parts = (
             _PublishedParts.of(definition) if definition is not None and is_true(definition, ESTABLISHED) else _NOTHING
         )
         before = self._published.pop(name, _NOTHING)
-        if said is not _NOTHING:
-            self._published[name] = said
-        if said == before:
+        if parts is not _NOTHING:
+            self._published[name] = parts
+        if parts == before:
             return
-        reason = "add" if before is _NOTHING else "remove" if said is _NOTHING else "update"
+        reason = "add" if before is _NOTHING else "remove" if parts is _NOTHING else "update"
         _REGENERATIONS.inc((name, reason))
-        self._served.update(said.group_versions)
+        self._served.update(parts.group_versions)
         self._served.subtract(before.group_versions)
-        for group_version in said.group_versions | before.group_versions:
+        for group_version in parts.group_versions | before.group_versions:
             self._publish(group_version)
 
     def _publish(self, group_version: GroupVersion) -> None:
@@ -66,8 +66,8 @@ class OpenAPIPublisher:
 
     def _shown(self, group_version: GroupVersion) -> list[CustomResource]:
         definitions = self._of_group(group_version.group)
-        resources = [CustomResource(each) for each in definitions if is_true(each, ESTABLISHED)]
-        return [each for each in resources if _serves(each, group_version.version)]
+        resources = [CustomResource(definition) for definition in definitions if is_true(definition, ESTABLISHED)]
+        return [resource for resource in resources if _serves(resource, group_version.version)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class _PublishedParts:
 
     @property
     def group_versions(self) -> set[GroupVersion]:
-        served = (each["name"] for each in self.spec.get("versions") or () if each.get("served"))
+        served = (version["name"] for version in self.spec.get("versions") or () if version.get("served"))
         # The server itself publishes the document of apiextensions.k8s.io/v1.
         return {GroupVersion(self.spec["group"], name) for name in served} - {GROUP_VERSION}
 

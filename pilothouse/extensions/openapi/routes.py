@@ -89,24 +89,24 @@ class _Routes:
         if self.version.scale is not None:
             yield from self._object("scale", definition_of(SCALE))
 
-    def _object(self, subresource: str, shown: str) -> Iterator[Route]:
+    def _object(self, subresource: str, kind: str) -> Iterator[Route]:
         below = "/{name}" + (f"/{subresource}" if subresource else "")
-        what = f"{f' {subresource} of' if subresource else ''} the specified {self.kind}"
+        target = f"{f' {subresource} of' if subresource else ''} the specified {self.kind}"
         yield self._route(
-            ("get", "get", "read"), f"read{what}", {200: shown}, below=below, parameters=parameters_of(GET_OPTIONS)
+            ("get", "get", "read"), f"read{target}", {200: kind}, below=below, parameters=parameters_of(GET_OPTIONS)
         )
         yield self._route(
             ("put", "put", "replace"),
-            f"replace{what}",
-            {200: shown, 201: shown},
+            f"replace{target}",
+            {200: kind, 201: kind},
             below=below,
             parameters=parameters_of(UPDATE_OPTIONS),
-            body=Body(shown),
+            body=Body(kind),
         )
         yield self._route(
             ("patch", "patch", "patch"),
-            f"partially update{what}",
-            {200: shown},
+            f"partially update{target}",
+            {200: kind},
             below=below,
             parameters=parameters_of(PATCH_OPTIONS),
             body=Body(PATCH),

@@ -31,13 +31,13 @@ from pilothouse.machinery.objects import Json, deep_equal
 
 def run_check(check: Check, value: Any, *, path: Path, link: Link | None = None) -> Errors:
     """Yield the errors without duplicates. The old value is examined only after errors."""
-    found: list[SchemaProblem] = []
-    check(value, "", None, found)
-    if found and link is not None:
-        found = []
-        check_part(check, value, "", link, found)
+    findings: list[SchemaProblem] = []
+    check(value, "", None, findings)
+    if findings and link is not None:
+        findings = []
+        check_part(check, value, "", link, findings)
     seen: set[str] = set()
-    for problem in found:
+    for problem in findings:
         if problem.text not in seen:
             seen.add(problem.text)
             yield problem.field_error(path)
@@ -55,27 +55,27 @@ def compile_check(schema: Json) -> Check:
         bool: nothing_to_check,
     }
 
-    def check(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
+    def check(value: Any, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
         if isinstance(value, int) and not isinstance(value, bool):
             value = as_go_number(value)
-        passed = of_type(value, name, link, found) if of_type else 0
+        passed = of_type(value, name, link, findings) if of_type else 0
         if value is None:
-            of_enum(value, name, link, found)
+            of_enum(value, name, link, findings)
             return passed
         if alternatives is not None:
-            passed += alternatives(value, name, link, found)
-        passed += by_type[type(value)](value, name, link, found)
-        return passed + of_enum(value, name, link, found) + 4
+            passed += alternatives(value, name, link, findings)
+        passed += by_type[type(value)](value, name, link, findings)
+        return passed + of_enum(value, name, link, findings) + 4
 
     return check
 
 
-def check_part(check: Check, value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
+def check_part(check: Check, value: Any, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
     """Run the check, and discard its findings if the part is unchanged."""
-    before = len(found)
-    passed = check(value, name, link, found)
-    if len(found) > before and link is not None and link.is_unchanged():
-        del found[before:]
+    before = len(findings)
+    passed = check(value, name, link, findings)
+    if len(findings) > before and link is not None and link.is_unchanged():
+        del findings[before:]
     return passed
 
 
@@ -89,22 +89,22 @@ def properties_check(schema: Json, compile: Compile) -> Check:
     if not fields and rest is None and not required and most is None and fewest is None:
         return one_passes
 
-    def check(value: Json, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
+    def check(value: Json, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
         if fewest is not None and len(value) < fewest:
-            found.append(problems.fewer_properties(name, fewest, len(value)))
+            findings.append(problems.fewer_properties(name, fewest, len(value)))
         if most is not None and len(value) > most:
-            found.append(problems.more_properties(name, most, len(value)))
+            findings.append(problems.more_properties(name, most, len(value)))
         passed = 1
         if rest is not None:
             for key in value:
                 if key not in fields:
                     before = link.key(key) if link else None
-                    passed += check_part(rest, value[key], f"{name}.{key}", before, found)
+                    passed += check_part(rest, value[key], f"{name}.{key}", before, findings)
         for key, step in fields.items():
             if key in value:
                 before = link.key(key) if link and not (not name and key in ("kind", "apiVersion")) else None
-                passed += check_part(step, value[key], f"{name}.{key}" if name else key, before, found)
-        found.extend(problems.missing(f"{name}.{key}") for key in required if key not in value)
+                passed += check_part(step, value[key], f"{name}.{key}" if name else key, before, findings)
+        findings.extend(problems.missing(f"{name}.{key}") for key in required if key not in value)
         return passed
 
     return check
@@ -117,18 +117,18 @@ def items_check(schema: Json, compile: Compile) -> Check:
     if step is None and most is None and fewest is None and not unique:
         return two_pass
 
-    def check(value: list[Any], name: str, link: Link | None, found: list[SchemaProblem]) -> int:
+    def check(value: list[Any], name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
         passed = 2
         if step is not None:
             for index, item in enumerate(value):
                 before = link.index(index) if link else None
-                passed += check_part(step, item, f"{name}[{index}]", before, found)
+                passed += check_part(step, item, f"{name}[{index}]", before, findings)
         if fewest is not None and len(value) < fewest:
-            found.append(problems.fewer_items(name, fewest, len(value)))
+            findings.append(problems.fewer_items(name, fewest, len(value)))
         if most is not None and len(value) > most:
-            found.append(problems.more_items(name, most, len(value)))
+            findings.append(problems.more_items(name, most, len(value)))
         if unique and any(deep_equal(item, other) for index, item in enumerate(value) for other in value[:index]):
-            found.append(problems.repeated_items(name))
+            findings.append(problems.repeated_items(name))
         return passed
 
     return check
@@ -149,16 +149,16 @@ def alternatives_check(schema: Json, compile: Compile) -> Check | None:
     if not checks:
         return None
 
-    def check(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
-        return sum(step(value, name, link, found) for step in checks)
+    def check(value: Any, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
+        return sum(step(value, name, link, findings) for step in checks)
 
     return check
 
 
 def _outcome(check: Check, value: Any, name: str, link: Link | None) -> _AlternativeOutcome:
-    found: list[SchemaProblem] = []
-    passed = check(value, name, link, found)
-    return _AlternativeOutcome(passed, found)
+    findings: list[SchemaProblem] = []
+    passed = check(value, name, link, findings)
+    return _AlternativeOutcome(passed, findings)
 
 
 def _best(outcomes: list[_AlternativeOutcome]) -> _AlternativeOutcome:
@@ -167,54 +167,54 @@ def _best(outcomes: list[_AlternativeOutcome]) -> _AlternativeOutcome:
 
 
 def _any_of(checks: list[Check]) -> Check:
-    def check(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
+    def check(value: Any, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
         failed: list[_AlternativeOutcome] = []
         for step in checks:
             outcome = _outcome(step, value, name, link)
             if not outcome.problems:
                 return outcome.passed
             failed.append(outcome)
-        found.append(SchemaProblem(f"{quote(name)} must validate at least one schema (anyOf)"))
-        found.extend(_best(failed).problems)
+        findings.append(SchemaProblem(f"{quote(name)} must validate at least one schema (anyOf)"))
+        findings.extend(_best(failed).problems)
         return _best(failed).passed
 
     return check
 
 
 def _one_of(checks: list[Check]) -> Check:
-    def check(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
+    def check(value: Any, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
         outcomes = [_outcome(step, value, name, link) for step in checks]
         fitting = [outcome for outcome in outcomes if not outcome.problems]
         if len(fitting) == 1:
             return fitting[0].passed
         count = f"Found {len(fitting)} valid alternatives" if fitting else "Found none valid"
-        found.append(SchemaProblem(f"{quote(name)} must validate one and only one schema (oneOf). {count}"))
+        findings.append(SchemaProblem(f"{quote(name)} must validate one and only one schema (oneOf). {count}"))
         if fitting:
             return 0
-        found.extend(_best(outcomes).problems)
+        findings.extend(_best(outcomes).problems)
         return _best(outcomes).passed
 
     return check
 
 
 def _all_of(checks: list[Check]) -> Check:
-    def check(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
+    def check(value: Any, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
         outcomes = [_outcome(step, value, name, link) for step in checks]
         for outcome in outcomes:
-            found.extend(outcome.problems)
+            findings.extend(outcome.problems)
         failed = sum(bool(outcome.problems) for outcome in outcomes)
         if failed:
             none = ". None validated" if failed == len(checks) else ""
-            found.append(SchemaProblem(f"{quote(name)} must validate all the schemas (allOf){none}"))
+            findings.append(SchemaProblem(f"{quote(name)} must validate all the schemas (allOf){none}"))
         return sum(outcome.passed for outcome in outcomes)
 
     return check
 
 
 def _not(step: Check) -> Check:
-    def check(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
+    def check(value: Any, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
         if not _outcome(step, value, name, link).problems:
-            found.append(SchemaProblem(f"{quote(name)} must not validate the schema (not)"))
+            findings.append(SchemaProblem(f"{quote(name)} must not validate the schema (not)"))
         return 0
 
     return check

@@ -95,46 +95,46 @@ class CompiledSchema:
         self._default(obj)
 
     def validate(self, obj: Json, *, path: Path = _ROOT, seen: OtherErrors = NO_OTHER_ERRORS) -> Errors:
-        found = [*run_check(self._check, obj, path=path), *seen.between]
-        found += [*self._embedded_errors(obj, path), *self._list_type_errors(obj, None, path)]
-        yield from self._with_rules(found, seen, obj, path)
+        errors = [*run_check(self._check, obj, path=path), *seen.between]
+        errors += [*self._embedded_errors(obj, path), *self._list_type_errors(obj, None, path)]
+        yield from self._with_rules(errors, seen, obj, path)
 
     def validate_update(
         self, obj: Json, old: Json, *, path: Path = _ROOT, seen: OtherErrors = NO_OTHER_ERRORS
     ) -> Errors:
         """Like `validate`, but tolerate errors in unchanged parts."""
         link = self._link(obj, old)
-        found = [*run_check(self._check, obj, path=path, link=link), *seen.between]
-        found += [*self._embedded_errors(obj, path), *self._list_type_errors(obj, old, path)]
-        yield from self._ratcheted(found, seen, obj, path, link)
+        errors = [*run_check(self._check, obj, path=path, link=link), *seen.between]
+        errors += [*self._embedded_errors(obj, path), *self._list_type_errors(obj, old, path)]
+        yield from self._ratcheted(errors, seen, obj, path, link)
 
     def validate_status_update(self, obj: Json, old: Json, *, seen: OtherErrors = NO_OTHER_ERRORS) -> Errors:
         """Validate the status against the schema, and the whole object against the rules."""
-        found: list[FieldError] = []
+        errors: list[FieldError] = []
         link = self._link(obj, old)
         if "status" in obj and self._status_check is not None:
             was = link.key("status") if link else None
-            found += run_check(self._status_check, obj["status"], path=_ROOT.child("status"), link=was)
-        found += [*seen.between, *self._list_type_errors(obj, old, _ROOT)]
-        yield from self._ratcheted(found, seen, obj, _ROOT, link)
+            errors += run_check(self._status_check, obj["status"], path=_ROOT.child("status"), link=was)
+        errors += [*seen.between, *self._list_type_errors(obj, old, _ROOT)]
+        yield from self._ratcheted(errors, seen, obj, _ROOT, link)
 
     def validate_unread(self, obj: Json, old: Json | None) -> Errors:
         """Like `validate` and `validate_update`, without value checks."""
-        found = [*self._embedded_errors(obj, _ROOT), *self._list_type_errors(obj, old, _ROOT)]
+        errors = [*self._embedded_errors(obj, _ROOT), *self._list_type_errors(obj, old, _ROOT)]
         link = self._link(obj, old) if old is not None else None
-        yield from self._with_rules(found, NO_OTHER_ERRORS, obj, _ROOT, link)
+        yield from self._with_rules(errors, NO_OTHER_ERRORS, obj, _ROOT, link)
 
     def _ratcheted(
-        self, found: list[FieldError], seen: OtherErrors, obj: Json, path: Path, link: Link | None
+        self, errors: list[FieldError], seen: OtherErrors, obj: Json, path: Path, link: Link | None
     ) -> Errors:
-        yield from self._with_rules(found, seen, obj, path, link)
+        yield from self._with_rules(errors, seen, obj, path, link)
         if link is not None:
             RATCHETING.observe(link.time.seconds)
 
     def _with_rules(
-        self, found: list[FieldError], seen: OtherErrors, obj: Json, path: Path, link: Link | None = None
+        self, errors: list[FieldError], seen: OtherErrors, obj: Json, path: Path, link: Link | None = None
     ) -> Errors:
-        yield from found
+        yield from errors
         _tolerated.set([])
         try:
             rules = self._rules
@@ -143,7 +143,7 @@ class CompiledSchema:
             return
         if rules is None:
             return
-        if any(error.type in _BLOCKING for error in (*seen.before, *found)):
+        if any(error.type in _BLOCKING for error in (*seen.before, *errors)):
             yield invalid(Path(), None, _UNCHECKED)
             return
         run = RuleRun()

@@ -27,20 +27,20 @@ class FoundField:
 
 def find_field(text: str, schema: Structural, *, brackets: bool = True) -> FoundField:
     """Resolve the path in the schema. Raises InvalidFieldPath."""
-    found = FoundField(Path(), schema)
+    field = FoundField(Path(), schema)
     tokens = iter(_TOKEN.findall(text))
     for token in tokens:
         if token == ".":
-            found = _step(found, _next(tokens))
+            field = _step(field, _next(tokens))
         elif token == "[":
             if not brackets:
                 raise InvalidFieldPath("array notation is not allowed")
-            found = _step(found, _unquoted(_next(tokens)))
+            field = _step(field, _unquoted(_next(tokens)))
             if (closing := _next(tokens)) != "]":
                 raise InvalidFieldPath(f"expected ] but got {closing}")
         else:
             raise InvalidFieldPath(f"expected [ or . but got: {token}")
-    return found
+    return field
 
 
 def _next(tokens: Iterator[str]) -> str:
@@ -56,17 +56,17 @@ def _unquoted(token: str) -> str:
     return _ESCAPE.sub(_unescaped, token[1:-1])
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    if found[1] not in _ESCAPED:
-        raise InvalidFieldPath(f"invalid string literal: invalid escape char {found[0]}")
-    return _ESCAPED[found[1]]
+def _unescaped(match: re.Match[str]) -> str:
+    if match[1] not in _ESCAPED:
+        raise InvalidFieldPath(f"invalid string literal: invalid escape char {match[0]}")
+    return _ESCAPED[match[1]]
 
 
-def _step(found: FoundField, name: str) -> FoundField:
-    schema = found.schema
+def _step(field: FoundField, name: str) -> FoundField:
+    schema = field.schema
     if schema is not None and schema.properties:
         if name in schema.properties:
-            return FoundField(found.path.child(name), schema.properties[name])
+            return FoundField(field.path.child(name), schema.properties[name])
     elif schema is not None and schema.allows_additional:
-        return FoundField(found.path.key(name), schema.additional)
+        return FoundField(field.path.key(name), schema.additional)
     raise InvalidFieldPath("does not refer to a valid field")

@@ -66,18 +66,18 @@ def _steps(text: str) -> Iterator[Step]:
             if text.startswith("*", at):
                 yield _all_values
                 at += 1
-            elif found := _FIELD.match(text, at):
-                yield _field(re.sub(r"\\(.)", r"\1", found[0]))
-                at = found.end()
+            elif match := _FIELD.match(text, at):
+                yield _field(re.sub(r"\\(.)", r"\1", match[0]))
+                at = match.end()
         elif text.startswith("[", at):
             end = _closing(text, at)
             yield _brackets(text[at + 1 : end].strip())
             at = end + 1
         elif text[at] in "@$ ":
             at += 1
-        elif found := _FIELD.match(text, at):
-            yield _field(found[0])
-            at = found.end()
+        elif match := _FIELD.match(text, at):
+            yield _field(match[0])
+            at = match.end()
         else:
             raise InvalidJsonPath(f"unrecognized character in action: {text[at]!r}")
 
@@ -107,9 +107,9 @@ def _brackets(inner: str) -> Step:
     if "," in inner:
         parts = [_brackets(part.strip()) for part in inner.split(",")]
         return lambda values: [found for value in values for part in parts for found in part([value])]
-    if (found := _SLICE.fullmatch(inner)) and inner:
-        start, end, step = (int(found[group]) if found[group] else None for group in (1, 3, 5))
-        if found[2] is None:
+    if (match := _SLICE.fullmatch(inner)) and inner:
+        start, end, step = (int(match[group]) if match[group] else None for group in (1, 3, 5))
+        if match[2] is None:
             assert start is not None
             return lambda values: [_item(value, start) for value in values if value is not None]
         if step is not None and step <= 0:
@@ -170,12 +170,12 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def compile_filter(text: str, compile_path: Callable[[str], _Findable]) -> Condition:
-    found = _PARTS.fullmatch(text.strip())
-    if found is None:
+    match = _PARTS.fullmatch(text.strip())
+    if match is None:
         exists = _operand(text.strip(), compile_path)
         return lambda item: bool(exists(item))
-    left, right = _operand(found[1].strip(), compile_path), _operand(found[3].strip(), compile_path)
-    compare = _OPERATORS[found[2]]
+    left, right = _operand(match[1].strip(), compile_path), _operand(match[3].strip(), compile_path)
+    compare = _OPERATORS[match[2]]
     return lambda item: _holds(compare, left(item), right(item))
 
 
@@ -206,7 +206,7 @@ def _holds(compare: Callable[[Any, Any], bool], left: list[Any], right: list[Any
     if len(left) != 1 or len(right) != 1:
         return False
     a, b = left[0], right[0]
-    numbers = all(isinstance(each, int | float) and not isinstance(each, bool) for each in (a, b))
+    numbers = all(isinstance(operand, int | float) and not isinstance(operand, bool) for operand in (a, b))
     if not numbers and type(a) is not type(b):
         return compare is operator.ne
     try:

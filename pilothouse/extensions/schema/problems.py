@@ -57,9 +57,9 @@ def printable(value: Any) -> Any:
     return value
 
 
-def wrong_type(name: str, wanted: str, found: str) -> SchemaProblem:
-    text = f"{name} in body must be of type {wanted}: {quote(found)}"
-    return SchemaProblem(text, name, ErrorType.TYPE_INVALID, found)
+def wrong_type(name: str, expected: str, actual: str) -> SchemaProblem:
+    text = f"{name} in body must be of type {expected}: {quote(actual)}"
+    return SchemaProblem(text, name, ErrorType.TYPE_INVALID, actual)
 
 
 def missing(name: str) -> SchemaProblem:
@@ -68,7 +68,7 @@ def missing(name: str) -> SchemaProblem:
 
 def not_in_enum(name: str, value: Any, allowed: Iterable[Any]) -> SchemaProblem:
     values = list(allowed)
-    names = [each if isinstance(each, str) else orjson.dumps(each).decode() for each in values]
+    names = [value if isinstance(value, str) else orjson.dumps(value).decode() for value in values]
     text = f"{name} in body should be one of {go_value(values)}"
     return SchemaProblem(text, name, ErrorType.NOT_SUPPORTED, value, names)
 

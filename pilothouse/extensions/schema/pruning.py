@@ -54,7 +54,7 @@ def _either(of_object: Pruner, of_list: Pruner) -> Pruner:
 
 def _fields_pruner(fields: dict[str, Pruner], rest: Pruner | None, known: frozenset[str]) -> Pruner:
     def prune(value: Json) -> Iterable[str]:
-        found: list[str] = []
+        paths: list[str] = []
         unknown: list[str] = []
         for key, child in value.items():
             if key in known:
@@ -63,10 +63,10 @@ def _fields_pruner(fields: dict[str, Pruner], rest: Pruner | None, known: frozen
             if step is None:
                 unknown.append(key)
             elif isinstance(child, _CONTAINERS):
-                found += [f".{key}{end}" for end in step(child)]
+                paths += [f".{key}{end}" for end in step(child)]
         for key in unknown:
             del value[key]
-        return found + [f".{key}" for key in unknown]
+        return paths + [f".{key}" for key in unknown]
 
     return prune
 

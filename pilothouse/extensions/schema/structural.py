@@ -86,7 +86,7 @@ class Structural:
 def structural(schema: Json) -> Structural:
     items, additional = (_maybe_structural(schema.get(key)) for key in ("items", "additionalProperties"))
     properties = {name: structural(schema["properties"][name]) for name in sorted(schema.get("properties") or {})}
-    below = [*properties.values(), *(each for each in (items, additional) if each is not None)]
+    below = [*properties.values(), *(nested for nested in (items, additional) if nested is not None)]
     return Structural(
         source=schema,
         type=schema.get("type") or "",
@@ -94,8 +94,8 @@ def structural(schema: Json) -> Structural:
         items=items,
         additional=additional,
         allows_additional=schema.get("additionalProperties") is not None,
-        has_unique_lists=schema.get(LIST_TYPE) in ("set", "map") or any(each.has_unique_lists for each in below),
-        has_embedded_resources=bool(schema.get(EMBEDDED)) or any(each.has_embedded_resources for each in below),
+        has_unique_lists=schema.get(LIST_TYPE) in ("set", "map") or any(nested.has_unique_lists for nested in below),
+        has_embedded_resources=bool(schema.get(EMBEDDED)) or any(nested.has_embedded_resources for nested in below),
     )
 
 
@@ -123,8 +123,8 @@ _MAPS = ("properties", "patternProperties", "definitions", "dependencies")
 def every_schema(schema: Any) -> Iterator[Json]:
     """Yield the schema and every nested schema. Non-dict values yield nothing."""
     if isinstance(schema, list):
-        for each in schema:
-            yield from every_schema(each)
+        for nested in schema:
+            yield from every_schema(nested)
     if not isinstance(schema, dict):
         return
     yield schema

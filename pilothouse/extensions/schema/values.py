@@ -25,18 +25,18 @@ _JSON_TYPES = {bool: "boolean", str: "string", int: "integer", float: "number", 
 _GO_FORMATS = {int: "int64", float: "float64"}
 
 
-def nothing_to_check(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
+def nothing_to_check(value: Any, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
     return 0
 
 
 # Most schema nodes constrain few types. All other types share these functions, since a schema has thousands of nodes.
 
 
-def one_passes(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
+def one_passes(value: Any, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
     return 1
 
 
-def two_pass(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
+def two_pass(value: Any, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
     return 2
 
 
@@ -57,16 +57,16 @@ def supported_format(schema: Json) -> str:
 
 def type_check(schema: Json) -> Check | None:
     types, form, nullable = types_of(schema), supported_format(schema), bool(schema.get("nullable"))
-    wanted = ",".join(types)
+    expected = ",".join(types)
     if not types and not form:
         return None
     free_form = bool(form) and not {"number", "integer"} & set(types)
 
-    def check(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
+    def check(value: Any, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
         if value is None:
             if not types or nullable:
                 return 1
-            found.append(problems.wrong_type(name, wanted, "null"))
+            findings.append(problems.wrong_type(name, expected, "null"))
             return 0
         kind = _JSON_TYPES[type(value)]
         fits = kind in types or (kind == "integer" and "number" in types)
@@ -74,9 +74,9 @@ def type_check(schema: Json) -> Check | None:
         if fits or (free_form and kind in ("string", "array")):
             return 2
         if form and kind not in ("string", "array"):
-            found.append(problems.wrong_type(name, form, _GO_FORMATS.get(type(value), "")))
+            findings.append(problems.wrong_type(name, form, _GO_FORMATS.get(type(value), "")))
         else:
-            found.append(problems.wrong_type(name, wanted, kind))
+            findings.append(problems.wrong_type(name, expected, kind))
         return 1
 
     return check
@@ -87,9 +87,9 @@ def enum_check(schema: Json) -> Check:
     if not allowed:
         return nothing_to_check
 
-    def check(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
-        if not any(_is_enum_value(value, each) for each in allowed):
-            found.append(problems.not_in_enum(name, value, allowed))
+    def check(value: Any, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
+        if not any(_is_enum_value(value, option) for option in allowed):
+            findings.append(problems.not_in_enum(name, value, allowed))
         return 0
 
     return check
@@ -112,15 +112,15 @@ def string_check(schema: Json) -> Check:
     is_of_form: Format | None = format_check(form) if form else None
     matches = matcher(pattern) if pattern else None
 
-    def check(value: str, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
+    def check(value: str, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
         if longest is not None and len(value) > longest:
-            found.append(problems.longer_than(name, longest))
+            findings.append(problems.longer_than(name, longest))
         elif shortest is not None and len(value) < shortest:
-            found.append(problems.shorter_than(name, shortest, value))
+            findings.append(problems.shorter_than(name, shortest, value))
         elif matches is not None and not matches(value):
-            found.append(problems.no_match(name, pattern, value))
+            findings.append(problems.no_match(name, pattern, value))
         if is_of_form is not None and not is_of_form(value):
-            found.append(problems.wrong_type(name, form, value))
+            findings.append(problems.wrong_type(name, form, value))
         return 1 + (is_of_form is not None)
 
     return check
@@ -131,8 +131,8 @@ def number_step(schema: Json) -> Check:
     if constraints is None:
         return two_pass
 
-    def check(value: int | float, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
-        found.extend(constraints(value, name))
+    def check(value: int | float, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
+        findings.extend(constraints(value, name))
         return 2
 
     return check
@@ -203,8 +203,8 @@ def _fits(value: Number, kind: str, form: str) -> bool:
 
 
 def _misfit(prefix: str, kind: str, form: str, name: str) -> SchemaProblem:
-    what = f"with format {form}" if form else "(default format)"
-    return SchemaProblem(f"{prefix} value must be of type {kind} {what} in {name}")
+    description = f"with format {form}" if form else "(default format)"
+    return SchemaProblem(f"{prefix} value must be of type {kind} {description} in {name}")
 
 
 def _limit_for(value: Number, limit: Number) -> Number:

@@ -197,11 +197,11 @@ def atom_of(node: TypeNode, map_type: str = "") -> Atom:
     if node.kind is NodeKind.SCALAR:
         assert node.scalar is not None
         return _LEAVES[_SCALARS.get(node.scalar, Scalar.UNTYPED)]
-    known = _ATOMS.setdefault(node, {})
-    atom = known.get(map_type)
+    cached = _ATOMS.setdefault(node, {})
+    atom = cached.get(map_type)
     if atom is None:
         # Register before building the parts, because types may be recursive.
-        atom = known[map_type] = Atom()
+        atom = cached[map_type] = Atom()
         _build(atom, node, map_type)
     return atom
 

@@ -88,9 +88,9 @@ def difference(a: FieldSet, b: FieldSet) -> FieldSet:
     out: FieldSet = {}
     for key, node in a.items():
         other = b.get(key)
-        left = node if other is None else _difference(node, other)
-        if left is not None:
-            out[key] = left
+        remaining = node if other is None else _difference(node, other)
+        if remaining is not None:
+            out[key] = remaining
     return out
 
 
@@ -108,9 +108,9 @@ def recursive_difference(a: FieldSet, b: FieldSet) -> FieldSet:
         if other is None:
             out[key] = node
         elif not is_member(other):
-            left = node_of(is_member(node), recursive_difference(below(node), other))
-            if left is not None:
-                out[key] = left
+            remaining = node_of(is_member(node), recursive_difference(below(node), other))
+            if remaining is not None:
+                out[key] = remaining
     return out
 
 

@@ -44,10 +44,10 @@ class ManagerId(NamedTuple):
         return encode({key: value for key, value in zip(names, self, strict=True) if value})
 
     def __str__(self) -> str:
-        shown = quote(self.name)
+        text = quote(self.name)
         if self.subresource:
-            shown += f" with subresource {quote(self.subresource)}"
-        return f"{shown} using {self.api_version}" if self.operation == UPDATE else shown
+            text += f" with subresource {quote(self.subresource)}"
+        return f"{text} using {self.api_version}" if self.operation == UPDATE else text
 
 
 def manager_id(name: str, operation: str, api_version: str, subresource: str = "") -> ManagerId:
@@ -204,8 +204,8 @@ def to_parent(
             continue
         if not fieldset.has(versioned.fields, path) or scale.sets.pop(manager, None) is not None:
             out.sets[manager] = versioned
-        elif left := fieldset.difference(versioned.fields, fieldset.of_paths([path])):
-            out.sets[manager] = versioned.with_fields(left)
+        elif remaining := fieldset.difference(versioned.fields, fieldset.of_paths([path])):
+            out.sets[manager] = versioned.with_fields(remaining)
     for manager, versioned in scale.sets.items():
         if fieldset.has(versioned.fields, REPLICAS):
             fields = fieldset.of_paths([mappings[api_version]])

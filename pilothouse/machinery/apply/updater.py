@@ -51,8 +51,8 @@ class Updater:
         own, change = taken.managers.get(manager), taken.comparison
         fields = change.present
         if own is not None:
-            kept = self._owned(fieldset.difference(own.fields, change.removed))
-            fields = fieldset.union(kept, fields)
+            remaining = self._owned(fieldset.difference(own.fields, change.removed))
+            fields = fieldset.union(remaining, fields)
         return _with_fields(taken.managers | {manager: VersionedSet(fields, new.api_version, applied=False)})
 
     def apply(self, live: Typed, config: Typed, managers: Managers, manager: ManagerId, *, force: bool) -> Applied:
@@ -62,8 +62,8 @@ class Updater:
         after = before | {manager: now}
         merged = live.with_value(merge(live.atom, live.value, config.value))
         new = prune(self.converter, merged, after.values(), last=before.get(manager), now=now)
-        taken = self._take(live, new, after, manager, force=force)
-        return Applied(taken.managers, new.value, changed=not json_equal(live.value, new.value))
+        change = self._take(live, new, after, manager, force=force)
+        return Applied(change.managers, new.value, changed=not json_equal(live.value, new.value))
 
     def _owned(self, fields: FieldSet) -> FieldSet:
         return fieldset.recursive_difference(fields, self.ignored) if self.ignored else fields
@@ -71,9 +71,9 @@ class Updater:
     def _reconciled(self, live: Typed, managers: Managers) -> dict[ManagerId, VersionedSet]:
         out = {}
         for manager, versioned in managers.items():
-            seen = self.converter.convert(live, versioned.api_version)
-            if seen is not None:
-                out[manager] = versioned.with_fields(reconcile(seen.atom, versioned.fields))
+            converted = self.converter.convert(live, versioned.api_version)
+            if converted is not None:
+                out[manager] = versioned.with_fields(reconcile(converted.atom, versioned.fields))
         return out
 
     def _take(
@@ -81,31 +81,31 @@ class Updater:
     ) -> _OwnershipChange:
         """Remove changed and removed fields from all other managers."""
         changes = {new.api_version: live.compare(new).without(self.ignored)}
-        left = dict(managers)
+        remaining = dict(managers)
         conflicts: list[FieldManagerConflict] = []
         for other, versioned in managers.items():
             if other == manager:
                 continue
             change = self._change(live, new, versioned.api_version, changes)
             if change is None:
-                del left[other]
+                del remaining[other]
                 continue
             changed = fieldset.intersection(versioned.fields, change.present)
             if not force:
                 conflicts += [FieldManagerConflict(other, path) for path in fieldset.paths(changed)]
             kept = fieldset.difference(fieldset.difference(versioned.fields, changed), change.removed)
-            left[other] = versioned.with_fields(kept)
+            remaining[other] = versioned.with_fields(kept)
         if conflicts:
             raise Conflicts(conflicts)
-        return _OwnershipChange(_with_fields(left), changes[new.api_version])
+        return _OwnershipChange(_with_fields(remaining), changes[new.api_version])
 
-    def _change(self, live: Typed, new: Typed, version: str, known: dict[str, Comparison]) -> Comparison | None:
-        if version not in known:
+    def _change(self, live: Typed, new: Typed, version: str, cache: dict[str, Comparison]) -> Comparison | None:
+        if version not in cache:
             old_converted, new_converted = self.converter.convert(live, version), self.converter.convert(new, version)
             if old_converted is None or new_converted is None:
                 return None
-            known[version] = old_converted.compare(new_converted).without(self.ignored)
-        return known[version]
+            cache[version] = old_converted.compare(new_converted).without(self.ignored)
+        return cache[version]
 
 
 def _with_fields(managers: Managers) -> dict[ManagerId, VersionedSet]:
@@ -181,11 +181,11 @@ def prune(
         or (last.api_version == now.api_version and not fieldset.difference(last.fields, now.fields))
     ):
         return merged
-    there = converter.convert(merged, last.api_version)
-    if there is None:
+    converted = converter.convert(merged, last.api_version)
+    if converted is None:
         return merged
-    pruned = there.remove(there.with_named_fields(last.fields))
-    pair = _Pair(there, pruned)
+    pruned = converted.remove(converted.with_named_fields(last.fields))
+    pair = _Pair(converted, pruned)
     owned: dict[str, FieldSet] = {}
     for versioned in managers:
         owned[versioned.api_version] = fieldset.union(owned.get(versioned.api_version, {}), versioned.fields)
@@ -193,7 +193,7 @@ def prune(
     for version in sorted(owned, key=lambda version: version != pair.merged.api_version):
         pair = _add_back_owned_in(converter, pair, version, owned[version])
     pruned = pair.pruned
-    pruned = _add_back_unowned(converter, there, pruned, last)
+    pruned = _add_back_unowned(converter, converted, pruned, last)
     back = converter.convert(pruned, merged.api_version)
     assert back is not None, "the applied version exists"
     return back
@@ -203,14 +203,14 @@ def _add_back_owned_in(converter: Converter, pair: _Pair, version: str, owned: F
     merged, pruned = converter.convert(pair.merged, version), converter.convert(pair.pruned, version)
     if merged is None or pruned is None:
         return pair
-    kept = fieldset.union(pruned.named_field_set(), merged.with_named_fields(owned))
-    return _Pair(merged, merged.remove(fieldset.difference(merged.named_field_set(), kept)))
+    remaining = fieldset.union(pruned.named_field_set(), merged.with_named_fields(owned))
+    return _Pair(merged, merged.remove(fieldset.difference(merged.named_field_set(), remaining)))
 
 
 def _add_back_unowned(converter: Converter, merged: Typed, pruned: Typed, last: VersionedSet) -> Typed:
     """Remove from the merged object only fields that the applier owned."""
-    there = converter.convert(pruned, last.api_version)
-    if there is None:
+    converted = converter.convert(pruned, last.api_version)
+    if converted is None:
         return merged
-    gone = fieldset.difference(merged.named_field_set(), there.named_field_set())
-    return merged.remove(fieldset.intersection(gone, merged.with_named_fields(last.fields)))
+    removed = fieldset.difference(merged.named_field_set(), converted.named_field_set())
+    return merged.remove(fieldset.intersection(removed, merged.with_named_fields(last.fields)))

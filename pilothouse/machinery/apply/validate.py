@@ -28,11 +28,11 @@ class TypedValueProblem:
 
 def check(atom: Atom, value: Any, *, allow_duplicates: bool = False) -> None:
     """Raise TypedError with all problems of the value."""
-    found = list(map(str, problems(atom, value, allow_duplicates=allow_duplicates)))
-    if len(found) == 1:
-        raise TypedError(found[0])
-    if found:
-        raise TypedError("errors:\n" + "\n".join(f"  {problem}" for problem in found))
+    messages = list(map(str, problems(atom, value, allow_duplicates=allow_duplicates)))
+    if len(messages) == 1:
+        raise TypedError(messages[0])
+    if messages:
+        raise TypedError("errors:\n" + "\n".join(f"  {problem}" for problem in messages))
 
 
 def problems(atom: Atom, value: Any, path: str = "", *, allow_duplicates: bool = False) -> Iterator[TypedValueProblem]:

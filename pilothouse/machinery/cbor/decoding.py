@@ -166,16 +166,16 @@ class _Reader:
             index += 1
 
     def _map(self, places: Iterable[int], depth: int, later: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         read = self.value
         for index in places:
             key = read(depth, later)
             if not isinstance(key, str):
                 raise CborError(f"cbor: cannot unmarshal {word_for(key)} into Go value of type string")
-            if key in found:
+            if key in members:
                 raise CborError(f"cbor: found duplicate map key {quote(key)} at map element index {index}")
-            found[key] = read(depth, later)
-        return found
+            members[key] = read(depth, later)
+        return members
 
     def _simple(self, info: int, argument: int) -> Any:
         if info in FLOATS:

@@ -170,8 +170,8 @@ def _check_simple(info: int, argument: int, packed: bytes) -> None:
         raise _not_accepted(SIMPLE, "floating-point NaN" if isnan(number) else "floating-point infinity")
 
 
-def _not_accepted(major: int, what: str) -> MalformedCbor:
-    return MalformedCbor(f"cbor: data item of cbor type {NAMES[major]} is not accepted by protocol: {what}")
+def _not_accepted(major: int, description: str) -> MalformedCbor:
+    return MalformedCbor(f"cbor: data item of cbor type {NAMES[major]} is not accepted by protocol: {description}")
 
 
 def expect_tag_content(tag: int, content: int) -> None:

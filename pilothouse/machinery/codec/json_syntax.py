@@ -242,8 +242,8 @@ class _Scanner:
     def _invalid(self, context: str) -> SyntaxFault:
         """At the end of the text Go tries a space, so the message names a space."""
         char = chr(self._data[self._at]) if self._at < len(self._data) else " "
-        shown = {"'": "\\'", '"': '"'}.get(char) or quote(char)[1:-1]
-        return SyntaxFault(f"invalid character '{shown}' {context}")
+        quoted = {"'": "\\'", '"': '"'}.get(char) or quote(char)[1:-1]
+        return SyntaxFault(f"invalid character '{quoted}' {context}")
 
 
 class _RuneScanner(_Scanner):
@@ -254,8 +254,8 @@ class _RuneScanner(_Scanner):
         escape = self._data[self._at : self._at + length].decode("utf-8", "replace")
         if len(escape) < length:
             raise SyntaxFault("unexpected end of JSON input")
-        shown = f"`{escape}`" if escape.isprintable() and "`" not in escape else quote(escape)
-        raise SyntaxFault(f"invalid escape sequence {shown} in string")
+        quoted = f"`{escape}`" if escape.isprintable() and "`" not in escape else quote(escape)
+        raise SyntaxFault(f"invalid escape sequence {quoted} in string")
 
     def _invalid(self, context: str) -> SyntaxFault:
         if self._at == len(self._data):

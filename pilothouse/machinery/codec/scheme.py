@@ -44,16 +44,16 @@ class Scheme:
         version."""
         if gvk.kind in self.unversioned:
             return types.of(GroupVersionKind("", "v1", gvk.kind))
-        known = gvk.group in self.only if self.only else gvk.group not in self._claimed
-        return types.of(gvk) if known else None
+        registered = gvk.group in self.only if self.only else gvk.group not in self._claimed
+        return types.of(gvk) if registered else None
 
     def unknown_kind(self, gvk: GroupVersionKind) -> str:
         return f'no kind "{gvk.kind}" is registered for version "{gvk.api_version}" in scheme "{self.name}"'
 
 
-def unknown_conversion(kind: ObjectType, wanted: GroupVersionKind) -> str:
+def unknown_conversion(kind: ObjectType, target: GroupVersionKind) -> str:
     """Return upstream's message for a body of another kind than the resource's."""
-    return f"converting ({kind.node.go_type}) to ({internal_name(wanted)}): unknown conversion"
+    return f"converting ({kind.node.go_type}) to ({internal_name(target)}): unknown conversion"
 
 
 def internal_name(kind: GroupVersionKind) -> str:

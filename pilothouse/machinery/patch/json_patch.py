@@ -138,13 +138,13 @@ class PatchRun:
 
     def _add(self, operation: PatchOperation) -> None:
         path = _text(operation, "path")
-        place = self._find(path, f"add operation does not apply: doc is missing path: {quote(path)}")
-        place.add(copied(operation.value), f"error in add for path: '{path}'")
+        location = self._find(path, f"add operation does not apply: doc is missing path: {quote(path)}")
+        location.add(copied(operation.value), f"error in add for path: '{path}'")
 
     def _remove(self, operation: PatchOperation) -> None:
         path = _text(operation, "path")
-        place = self._find(path, f"remove operation does not apply: doc is missing path: {quote(path)}")
-        place.remove(f"error in remove for path: '{path}'")
+        location = self._find(path, f"remove operation does not apply: doc is missing path: {quote(path)}")
+        location.remove(f"error in remove for path: '{path}'")
 
     def _replace(self, operation: PatchOperation) -> None:
         path = _text(operation, "path")
@@ -153,38 +153,38 @@ class PatchRun:
                 raise PatchDoesNotApply("replace operation value must be object or array")
             self.document = copied(operation.value)
             return
-        place = self._find(path, f"replace operation does not apply: doc is missing path: {path}")
-        place.replace(copied(operation.value), f"replace operation does not apply: doc is missing key: {path}")
+        location = self._find(path, f"replace operation does not apply: doc is missing path: {path}")
+        location.replace(copied(operation.value), f"replace operation does not apply: doc is missing key: {path}")
 
     def _move(self, operation: PatchOperation) -> None:
         source = _text(operation, "from")
-        place = self._find(source, f"move operation does not apply: doc is missing from path: {source}")
-        value = place.get(f"error in move for path: '{place.key}'")
-        place.remove(f"error in move for path: '{place.key}'")
+        location = self._find(source, f"move operation does not apply: doc is missing from path: {source}")
+        value = location.get(f"error in move for path: '{location.key}'")
+        location.remove(f"error in move for path: '{location.key}'")
         path = _text(operation, "path")
-        place = self._find(path, f"move operation does not apply: doc is missing destination path: {path}")
-        place.add(value, f"error in move for path: '{path}'")
+        location = self._find(path, f"move operation does not apply: doc is missing destination path: {path}")
+        location.add(value, f"error in move for path: '{path}'")
 
     def _copy(self, operation: PatchOperation) -> None:
         source = _text(operation, "from")
-        place = self._find(source, f"copy operation does not apply: doc is missing from path: {source}")
-        value = place.get(f"error in copy for from: '{source}'")
+        location = self._find(source, f"copy operation does not apply: doc is missing from path: {source}")
+        value = location.get(f"error in copy for from: '{source}'")
         path = _text(operation, "path")
-        place = self._find(path, f"copy operation does not apply: doc is missing destination path: {path}")
+        location = self._find(path, f"copy operation does not apply: doc is missing destination path: {path}")
         # Limit the total size of copies: copies of copies grow exponentially.
         self._copied_bytes += 0 if value is None else len(dump_spelled(value))
         if self._copied_bytes > self._max_copy_bytes > 0:
             problem = "Unable to complete the copy, the accumulated size increase of copy is"
             raise PatchDoesNotApply(f"{problem} {self._copied_bytes}, exceeding the limit {self._max_copy_bytes}")
-        place.add(copied(value), "error while adding value during copy")
+        location.add(copied(value), "error while adding value during copy")
 
     def _test(self, operation: PatchOperation) -> None:
         path = _text(operation, "path")
         if path == "":
             actual = self.document
         else:
-            place = self._find(path, f"test operation does not apply: is missing path: {path}")
-            actual = place.get(f"error in test for path: '{path}'")
+            location = self._find(path, f"test operation does not apply: is missing path: {path}")
+            actual = location.get(f"error in test for path: '{path}'")
         if not deep_equal(actual, operation.value):
             raise FailedTest(f"testing value {path} failed: test failed")
         self._opened |= {id(part): part for part in _objects_in(actual)}

@@ -148,10 +148,10 @@ def _server_order(field: ListField, live: list[Any], changed: list[Any]) -> list
     if any(element[strategic_lists.PATCH] != strategic_lists.DELETE for element in deletions):
         return list(live)
     deleted = set(map(field.identity_of, deletions))
-    kept = [element for element in live if field.identity_of(element) not in deleted]
-    known = set(map(field.identity_of, kept))
-    new = [element for element in plain if field.identity_of(element) not in known]
-    return kept + new[: len(live) - len(kept)]
+    remaining = [element for element in live if field.identity_of(element) not in deleted]
+    identities = set(map(field.identity_of, remaining))
+    new = [element for element in plain if field.identity_of(element) not in identities]
+    return remaining + new[: len(live) - len(remaining)]
 
 
 def _check_elements(field: ListField, order: list[Any]) -> None:

@@ -121,9 +121,13 @@ class ListField:
             original a b c d   patch d x b   →   a c d x b
         """
         patch_rank, rank = self._ranks(patch), self._ranks(original)
-        mine = [(self.identity_of(element), element) for element in merged]
-        right = deque(sorted((item for item in mine if item[0] in patch_rank), key=lambda item: patch_rank[item[0]]))
-        left = sorted((item for item in mine if item[0] not in patch_rank), key=lambda item: rank.get(item[0], -1))
+        identified = [(self.identity_of(element), element) for element in merged]
+        right = deque(
+            sorted((item for item in identified if item[0] in patch_rank), key=lambda item: patch_rank[item[0]])
+        )
+        left = sorted(
+            (item for item in identified if item[0] not in patch_rank), key=lambda item: rank.get(item[0], -1)
+        )
         out: list[Any] = []
         for key, element in left:
             while right and not (key in rank and right[0][0] in rank and rank[key] < rank[right[0][0]]):
@@ -151,8 +155,8 @@ class ListField:
         if any(element[strategic_lists.PATCH] == strategic_lists.REPLACE for element in with_directive):
             return self.interleave(plain, [], plain)
         key = self.schema.merge_key
-        kept = [element for element in original if key not in element or identity(element[key]) not in deleted]
-        return self.interleave(self._merge_elements(kept, plain), plain, kept)
+        remaining = [element for element in original if key not in element or identity(element[key]) not in deleted]
+        return self.interleave(self._merge_elements(remaining, plain), plain, remaining)
 
     def _merge_elements(self, original: list[Json], patch: list[Json]) -> list[Json]:
         element_schema = self.schema.element

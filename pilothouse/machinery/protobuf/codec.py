@@ -144,8 +144,8 @@ def _message_name(gvk: GroupVersionKind) -> MessageName:
     return name
 
 
-def _write(message: MessageType, obj: Json, what: str) -> bytes:
+def _write(message: MessageType, obj: Json, name: str) -> bytes:
     try:
         return message.write(obj)
     except _UNWRITABLE as error:
-        raise ProtobufError(f"{what} cannot be written as protobuf: {error}") from error
+        raise ProtobufError(f"{name} cannot be written as protobuf: {error}") from error

@@ -64,17 +64,17 @@ def open_envelope(data: bytes) -> Envelope:
 @bounded_cache(entries=1024, key_bytes=256, chosen=1)
 def kind_in(type_meta: bytes, default: GroupVersionKind | None) -> GroupVersionKind:
     """Decode the kind. A missing kind and a missing apiVersion default independently."""
-    found = _fields_of(type_meta, _API_VERSION, _KIND)
-    named = group_version(text_of(found, _API_VERSION)).kind(text_of(found, _KIND))
+    fields = _fields_of(type_meta, _API_VERSION, _KIND)
+    named = group_version(text_of(fields, _API_VERSION)).kind(text_of(fields, _KIND))
     version, kind = named.group_version, named.kind
     if default is not None:
         version = version if version.version else default.group_version
         kind = kind or default.kind
     if kind and version.version:
         return version.kind(kind)
-    what = "apiVersion" if kind else "Kind"
+    missing = "apiVersion" if kind else "Kind"
     printed = f"runtime.TypeMeta{{APIVersion:{quote(named.api_version)}, Kind:{quote(named.kind)}}}"
-    raise ProtobufError(f"Object '{what}' is missing in '{printed}'")
+    raise ProtobufError(f"Object '{missing}' is missing in '{printed}'")
 
 
 def group_version(api_version: str) -> GroupVersion:
@@ -103,8 +103,8 @@ def _open_usual(data: bytes) -> Envelope | None:
 
 
 def _open_any(data: bytes) -> Envelope:
-    found = _fields_of(data[len(MAGIC) :], _TYPE_META, _RAW, _CONTENT_ENCODING, _CONTENT_TYPE)
-    return Envelope(bytes_of(found, _TYPE_META), bytes_of(found, _RAW))
+    fields = _fields_of(data[len(MAGIC) :], _TYPE_META, _RAW, _CONTENT_ENCODING, _CONTENT_TYPE)
+    return Envelope(bytes_of(fields, _TYPE_META), bytes_of(fields, _RAW))
 
 
 def _fields_of(data: bytes, *known: int) -> dict[int, Raw]:
@@ -172,8 +172,8 @@ class FrameDecoder:
 def read_event(message: bytes) -> WatchFrame:
     """Decode a WatchEvent message without its length."""
     try:
-        found = fields_of(message, _TYPE, _OBJECT)
-        extension = fields_of(bytes_of(found, _OBJECT), _RAW_OBJECT)
+        fields = fields_of(message, _TYPE, _OBJECT)
+        extension = fields_of(bytes_of(fields, _OBJECT), _RAW_OBJECT)
     except IndexError as error:
         raise ProtobufError(TRUNCATED) from error
-    return WatchFrame(text_of(found, _TYPE), bytes_of(extension, _RAW_OBJECT))
+    return WatchFrame(text_of(fields, _TYPE), bytes_of(extension, _RAW_OBJECT))

@@ -104,20 +104,20 @@ def _entry_reader(value: _MapValue) -> Callable[[bytes, int, int, Json, int], No
     value_key, read_value, zero = value.key, value.read, value.zero
 
     def read(data: bytes, pos: int, end: int, entries: Json, depth: int) -> None:
-        key, found, missing = "", None, True
+        key, member, missing = "", None, True
         while pos < end:
             tag = data[pos]
             if tag == 0x0A:
                 key, pos = _string(data, pos + 1)
             elif tag == value_key:
-                found, pos = read_value(data, pos + 1, depth)
+                member, pos = read_value(data, pos + 1, depth)
                 missing = False
             else:
                 tag, pos = read_varint(data, pos)
                 pos = skip(data, pos, tag)
         if pos != end:
             raise ProtobufError(TRUNCATED)
-        entries[key] = zero() if missing else found
+        entries[key] = zero() if missing else member
 
     return read
 

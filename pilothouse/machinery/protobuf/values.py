@@ -93,9 +93,9 @@ class MicroTime(SmallValue):
         return b"\x08" + varint(_unix_seconds(moment)) + b"\x10" + varint(moment.microsecond * 1000)
 
     def _read(self, body: bytes) -> str | None:
-        found = fields_of(body, 0x08, 0x10)
-        micros = int_of(found, 0x10, bits=32) // 1000
-        moment = _EPOCH + timedelta(seconds=int_of(found, 0x08), microseconds=micros)
+        fields = fields_of(body, 0x08, 0x10)
+        micros = int_of(fields, 0x10, bits=32) // 1000
+        moment = _EPOCH + timedelta(seconds=int_of(fields, 0x08), microseconds=micros)
         return format_micro_time(moment) if body and moment != _ZERO_TIME else None
 
 
@@ -146,12 +146,12 @@ class IntOrString(SmallValue):
         return b"\x08\x00\x10" + varint(value) + b"\x1a\x00"
 
     def _read(self, body: bytes) -> int | str:
-        found = fields_of(body, 0x08, 0x10, 0x1A)
-        match int_of(found, 0x08):
+        fields = fields_of(body, 0x08, 0x10, 0x1A)
+        match int_of(fields, 0x08):
             case 0:
-                return int_of(found, 0x10, bits=32)
+                return int_of(fields, 0x10, bits=32)
             case 1:
-                return text_of(found, 0x1A)
+                return text_of(fields, 0x1A)
             case _:
                 raise ProtobufError("impossible IntOrString.Type")
 
@@ -213,8 +213,8 @@ class SchemaOrBool(Value):
         return b"\x08\x01" + delimited(b"\x12", self._schema.write(value))
 
     def read(self, data: bytes, pos: int, end: int, into: Any, depth: int) -> Any:
-        found = dict(scan(data, pos, end, (0x08, 0x12)))
-        return _read(self._schema, found[0x12], depth) if 0x12 in found else bool(found.get(0x08))
+        fields = dict(scan(data, pos, end, (0x08, 0x12)))
+        return _read(self._schema, fields[0x12], depth) if 0x12 in fields else bool(fields.get(0x08))
 
 
 class SchemaOrSchemas(Value):
@@ -229,9 +229,9 @@ class SchemaOrSchemas(Value):
         return b"".join([delimited(b"\x12", self._schema.write(item or {})) for item in value])
 
     def read(self, data: bytes, pos: int, end: int, into: Any, depth: int) -> Any:
-        found = scan(data, pos, end, (0x0A, 0x12))
-        schemas = [_read(self._schema, raw, depth) for key, raw in found if key == 0x12]
-        return schemas or _only_schema(self._schema, found, depth)
+        fields = scan(data, pos, end, (0x0A, 0x12))
+        schemas = [_read(self._schema, raw, depth) for key, raw in fields if key == 0x12]
+        return schemas or _only_schema(self._schema, fields, depth)
 
 
 class SchemaOrStrings(Value):
@@ -246,12 +246,12 @@ class SchemaOrStrings(Value):
         return b"".join([delimited(b"\x12", item.encode()) for item in value])
 
     def read(self, data: bytes, pos: int, end: int, into: Any, depth: int) -> Any:
-        found = scan(data, pos, end, (0x0A, 0x12))
-        return texts_of(found, 0x12) or _only_schema(self._schema, found, depth)
+        fields = scan(data, pos, end, (0x0A, 0x12))
+        return texts_of(fields, 0x12) or _only_schema(self._schema, fields, depth)
 
 
-def _only_schema(schema: MessageType, found: list[tuple[int, Raw]], depth: int) -> Any:
-    raw = dict(found).get(0x0A)
+def _only_schema(schema: MessageType, fields: list[tuple[int, Raw]], depth: int) -> Any:
+    raw = dict(fields).get(0x0A)
     return None if raw is None else _read(schema, raw, depth)
 
 

@@ -109,7 +109,7 @@ Raw: TypeAlias = int | bytes
 
 def scan(data: bytes, pos: int, end: int, known: tuple[int, ...]) -> list[tuple[int, Raw]]:
     """Return (tag, value) pairs of data[pos:end] for known tags, which must be varints or bytes."""
-    found: list[tuple[int, Raw]] = []
+    fields: list[tuple[int, Raw]] = []
     while pos < end:
         key, pos = read_size(data, pos)
         if key not in known:
@@ -117,14 +117,14 @@ def scan(data: bytes, pos: int, end: int, known: tuple[int, ...]) -> list[tuple[
             pos = skip(data, pos, key)
         elif key & 7 == BYTES:
             size, pos = read_size(data, pos)
-            found.append((key, data[pos : pos + size]))
+            fields.append((key, data[pos : pos + size]))
             pos += size
         else:
             number, pos = read_varint(data, pos)
-            found.append((key, number))
+            fields.append((key, number))
     if pos != end:
         raise ProtobufError(TRUNCATED)
-    return found
+    return fields
 
 
 def fields_of(body: bytes, *known: int) -> dict[int, Raw]:
@@ -138,22 +138,22 @@ def refuse_wire_type(key: int, known: Iterable[int]) -> None:
         raise ProtobufError(f"proto: wrong wireType = {key & 7} for field {key >> 3}")
 
 
-def int_of(found: Mapping[int, Raw], key: int, *, bits: int = 64) -> int:
-    number = found.get(key, 0)
+def int_of(fields: Mapping[int, Raw], key: int, *, bits: int = 64) -> int:
+    number = fields.get(key, 0)
     assert isinstance(number, int)
     return signed(number, bits)
 
 
-def bytes_of(found: Mapping[int, Raw], key: int) -> bytes:
-    raw = found.get(key, b"")
+def bytes_of(fields: Mapping[int, Raw], key: int) -> bytes:
+    raw = fields.get(key, b"")
     assert isinstance(raw, bytes)
     return raw
 
 
-def text_of(found: Mapping[int, Raw], key: int, *, missing: str = "") -> str:
-    return bytes_of(found, key).decode("utf-8", "replace") if key in found else missing
+def text_of(fields: Mapping[int, Raw], key: int, *, missing: str = "") -> str:
+    return bytes_of(fields, key).decode("utf-8", "replace") if key in fields else missing
 
 
-def texts_of(found: Iterable[tuple[int, Raw]], key: int) -> list[str]:
+def texts_of(fields: Iterable[tuple[int, Raw]], key: int) -> list[str]:
     """Return all occurrences of a repeated string."""
-    return [raw.decode("utf-8", "replace") for at, raw in found if at == key and isinstance(raw, bytes)]
+    return [raw.decode("utf-8", "replace") for at, raw in fields if at == key and isinstance(raw, bytes)]

@@ -31,8 +31,8 @@ def byte_fields_of(node: TypeNode, around: frozenset[TypeNode] = frozenset()) ->
     if node.element is not None:
         element = byte_fields_of(node.element, around)
         return None if element is None else ByteFields(element=element)
-    found = {name: byte_fields_of(field.node, around) for name, field in node.fields.items()}
-    known = {name: fields for name, fields in found.items() if fields is not None}
+    by_name = {name: byte_fields_of(field.node, around) for name, field in node.fields.items()}
+    known = {name: fields for name, fields in by_name.items() if fields is not None}
     return ByteFields(known) if known else None
 
 

@@ -27,10 +27,10 @@ _compiled: dict[TypeNode, Decode] = {}
 
 def decoder_of(node: TypeNode) -> Decode:
     """Return the decoder of non-null values of the type."""
-    found = _compiled.get(node)
-    if found is None:
-        found = _compiled[node] = _compile(node)
-    return found
+    decoder = _compiled.get(node)
+    if decoder is None:
+        decoder = _compiled[node] = _compile(node)
+    return decoder
 
 
 def zero_of(node: TypeNode) -> Zero:

@@ -60,11 +60,11 @@ class Conversion:
 
 
 def _cannot_restore(kind: NodeKind, value: Any) -> str:
-    found = _GO_KINDS.get(go_type(value), go_type(value))
+    actual = _GO_KINDS.get(go_type(value), go_type(value))
     return {
-        NodeKind.STRUCT: f"cannot restore struct from: {found}",
-        NodeKind.MAP: f"cannot restore map from {found}",
-        NodeKind.LIST: f"cannot restore slice from {found}",
+        NodeKind.STRUCT: f"cannot restore struct from: {actual}",
+        NodeKind.MAP: f"cannot restore map from {actual}",
+        NodeKind.LIST: f"cannot restore slice from {actual}",
     }[kind]
 
 

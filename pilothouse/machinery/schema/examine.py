@@ -255,9 +255,9 @@ def _misfit(scalar: Scalar | None, value: Any) -> str | None:
         return None if fits else word_for(value, spelled=True)
     if scalar is Scalar.FLOAT64 and is_number(value) and isinf(as_float(value)):
         return word_for(value, spelled=True)
-    wanted = {Scalar.STRING: "string", Scalar.BOOL: "bool", Scalar.FLOAT64: "number"}[scalar or Scalar.STRING]
+    expected = {Scalar.STRING: "string", Scalar.BOOL: "bool", Scalar.FLOAT64: "number"}[scalar or Scalar.STRING]
     word = word_for(value)
-    return None if word == wanted else word
+    return None if word == expected else word
 
 
 def word_for(value: Any, *, spelled: bool = False) -> str:

@@ -141,6 +141,6 @@ def _quoted(text: str) -> str:
     return f'"{_UNQUOTABLE.sub(_escaped, text)}"'
 
 
-def _escaped(found: re.Match[str]) -> str:
-    char = found[0]
+def _escaped(match: re.Match[str]) -> str:
+    char = match[0]
     return f"\\{char}" if char in '"\\' else "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "replace"))

@@ -188,7 +188,7 @@ def _copied(value: Any) -> Any:
     if (kind := type(value)) in _SCALARS:
         return value
     if kind is dict:
-        return {key: _copied(each) for key, each in value.items()}
+        return {key: _copied(item) for key, item in value.items()}
     if kind is list:
-        return [_copied(each) for each in value]
+        return [_copied(item) for item in value]
     return deepcopy(value)

@@ -117,8 +117,8 @@ def sort_raw(fields: RawFields, value: Any) -> Any:
 
 
 def _after_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return at if found is None else found.end()
+    match = _SPACE.match(text, at)
+    return at if match is None else match.end()
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,8 +54,8 @@ _SHARED: dict[tuple[str, str], TypeNode] = {}
 def node_of(package: str, message: str) -> TypeNode:
     """Return the node of a struct. Raises KeyError for an unknown message."""
     full = f"{package}.{message}"
-    found = _STRUCTS.get(full)
-    return _build_struct(package, message) if found is None else found
+    node = _STRUCTS.get(full)
+    return _build_struct(package, message) if node is None else node
 
 
 def object_meta_type() -> TypeNode:
@@ -124,10 +124,10 @@ def _value_node(full: str, go_type: str) -> TypeNode:
     """Return the node of a protobuf type. `go_type` applies to leaves only; structs have their own name."""
     package, _, message = full.rpartition(".")
     if full in _LEAVES or _union_of(package, message) or is_list(package, message):
-        found = _SHARED.get((full, go_type))
-        if found is None:
-            found = _SHARED[full, go_type] = _leaf(full, go_type)
-        return found
+        node = _SHARED.get((full, go_type))
+        if node is None:
+            node = _SHARED[full, go_type] = _leaf(full, go_type)
+        return node
     return node_of(package, message)
 
 

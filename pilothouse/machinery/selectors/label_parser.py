@@ -217,8 +217,8 @@ def sorted_in_pieces(items: Sequence[T], key: Callable[[T], str]) -> list[T]:
     if len(items) <= _PIECE:
         return sorted(items, key=key)
     pieces = (sorted(items[start : start + _PIECE], key=key) for start in range(0, len(items), _PIECE))
-    found: list[T] = []
+    parsed: list[T] = []
     for item in merge(*pieces, key=key):
         checkpoint()
-        found.append(item)
-    return found
+        parsed.append(item)
+    return parsed

@@ -58,8 +58,8 @@ def is_date_time(text: str) -> bool:
     parts = text.lower().split("t")
     if len(text) < 4 or len(parts) < 2 or not is_date(parts[0]):
         return False
-    found = _TIME.fullmatch(parts[1])
-    return found is not None and found[1] <= "23" and found[2] <= "59" and found[3] <= "59"
+    match = _TIME.fullmatch(parts[1])
+    return match is not None and match[1] <= "23" and match[2] <= "59" and match[3] <= "59"
 
 
 def is_duration(text: str) -> bool:
@@ -67,7 +67,7 @@ def is_duration(text: str) -> bool:
     try:
         parse_duration(text)
     except DurationError:
-        units = [found[2].lower() for found in _AMOUNT.finditer(text)]
+        units = [match[2].lower() for match in _AMOUNT.finditer(text)]
         return any(unit in _UNITS or unit.startswith(_UNIT_PREFIXES) for unit in units)
     return True
 
@@ -113,7 +113,7 @@ def _is_uri(text: str) -> bool:
 
 def _is_card(text: str) -> bool:
     digits = re.sub(r"[^0-9]+", "", text)
-    doubled = [int(each) * (1 + place % 2) for place, each in enumerate(reversed(digits))]
+    doubled = [int(digit) * (1 + position % 2) for position, digit in enumerate(reversed(digits))]
     return _CARD.fullmatch(digits) is not None and sum(n // 10 + n % 10 for n in doubled) % 10 == 0
 
 
@@ -121,14 +121,14 @@ def _is_isbn10(text: str) -> bool:
     digits = re.sub(r"[\s-]+", "", text)
     if not re.fullmatch(r"[0-9]{9}[0-9X]", digits):
         return False
-    return sum((place + 1) * (10 if each == "X" else int(each)) for place, each in enumerate(digits)) % 11 == 0
+    return sum((position + 1) * (10 if digit == "X" else int(digit)) for position, digit in enumerate(digits)) % 11 == 0
 
 
 def _is_isbn13(text: str) -> bool:
     digits = re.sub(r"[\s-]+", "", text)
     if not re.fullmatch(r"[0-9]{13}", digits):
         return False
-    return sum(int(each) * (3 if place % 2 else 1) for place, each in enumerate(digits)) % 10 == 0
+    return sum(int(digit) * (3 if position % 2 else 1) for position, digit in enumerate(digits)) % 10 == 0
 
 
 _SHORT_NAME = _matches("[a-z0-9]([-a-z0-9]*[a-z0-9])?")

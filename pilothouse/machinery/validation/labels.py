@@ -59,7 +59,7 @@ def validate_requirement(expression: Json, path: Path, rules: LabelSelectorRules
 def has_invalid_value(selector: Json | None) -> bool:
     """Return whether a stored selector has invalid label values, which updates may then keep."""
     expressions = (selector or {}).get("matchExpressions") or ()
-    return any(is_valid_label_value(value) for each in expressions for value in each.get("values") or ())
+    return any(is_valid_label_value(value) for expression in expressions for value in expression.get("values") or ())
 
 
 def validate_field_requirement(expression: Json, path: Path, rules: LabelSelectorRules = STRICT_RULES) -> Errors:

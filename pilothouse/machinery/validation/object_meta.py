@@ -51,8 +51,8 @@ def validate_object_meta(
         for message in name_rule(prefix, True):
             yield invalid(path.child("generateName"), prefix, message)
     elif prefix and not name:
-        why = f"generateName was specified ({quote(prefix)}), but no name was generated"
-        yield internal(path.child("name"), why)
+        reason = f"generateName was specified ({quote(prefix)}), but no name was generated"
+        yield internal(path.child("name"), reason)
     if not name:
         yield required(path.child("name"), "name or generateName is required")
     else:
@@ -98,7 +98,7 @@ def annotations_size(annotations: Mapping[str, str]) -> int:
 
 
 def validate_owner_references(references: list[Json] | None, path: Path) -> Errors:
-    controller, shown = "", 0
+    controller, printed = "", 0
     for reference in references or ():
         kind = _kind_of(reference.get("apiVersion") or "", reference.get("kind") or "")
         if not kind.version:
@@ -110,10 +110,10 @@ def validate_owner_references(references: list[Json] | None, path: Path) -> Erro
             yield invalid(path, _printed([reference])[0], f"{kind} is disallowed from being an owner")
         if reference.get("controller"):
             found = f"{reference.get('kind') or ''}/{reference.get('name') or ''}"
-            if controller and shown <= _MOST_REFERENCES_SHOWN:
-                why = 'Only one reference can have Controller set to true. Found "true" in references for'
-                yield invalid(path, _printed(references or ()), f"{why} {controller} and {found}")
-                shown += len(references or ())
+            if controller and printed <= _MOST_REFERENCES_SHOWN:
+                reason = 'Only one reference can have Controller set to true. Found "true" in references for'
+                yield invalid(path, _printed(references or ()), f"{reason} {controller} and {found}")
+                printed += len(references or ())
             controller = controller or found
 
 
@@ -134,8 +134,8 @@ def validate_no_new_finalizers(new: Iterable[str] | None, old: Iterable[str] | N
     """Forbid new finalizers on an object with a deletionTimestamp."""
     if extra := sorted(set(new or ()) - set(old or ())):
         found = f"[]string{{{', '.join(map(quote, extra))}}}"
-        why = "no new finalizers can be added if the object is being deleted, found new finalizers"
-        yield forbidden(path, f"{why} {found}")
+        reason = "no new finalizers can be added if the object is being deleted, found new finalizers"
+        yield forbidden(path, f"{reason} {found}")
 
 
 def _validate_namespace(namespace: str, namespaced: bool, path: Path) -> Errors:
@@ -167,9 +167,9 @@ def _kind_of(api_version: str, kind: str) -> GroupVersionKind:
 def _printed(references: Iterable[Json]) -> list[dict[str, Any]]:
     """Return owner references with upstream's field order, for messages."""
     return [
-        {name: each.get(name) or "" for name in _OWNER_FIELDS}
-        | {name: each[name] for name in _OPTIONAL_OWNER_FIELDS if each.get(name) is not None}
-        for each in references
+        {name: reference.get(name) or "" for name in _OWNER_FIELDS}
+        | {name: reference[name] for name in _OPTIONAL_OWNER_FIELDS if reference.get(name) is not None}
+        for reference in references
     ]
 
 

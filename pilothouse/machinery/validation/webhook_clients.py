@@ -133,10 +133,10 @@ def _parse(text: str, fragment: str) -> Url:
 def _split_scheme(text: str) -> tuple[str, str]:
     if text.startswith(":"):
         raise InvalidUrl("missing protocol scheme")
-    found = _SCHEME.match(text)
-    if found is None or text[found.end() : found.end() + 1] != ":":
+    match = _SCHEME.match(text)
+    if match is None or text[match.end() : match.end() + 1] != ":":
         return "", text
-    return found[0].lower(), text[found.end() + 1 :]
+    return match[0].lower(), text[match.end() + 1 :]
 
 
 def _split_authority(authority: str) -> tuple[str | None, str]:

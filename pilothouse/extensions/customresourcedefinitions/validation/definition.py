@@ -74,8 +74,10 @@ def _validate_on_every_write(definition: Json, old: Json | None) -> Errors:
     if definition["spec"].get("preserveUnknownFields") and not ((old or {}).get("spec") or {}).get(
         "preserveUnknownFields"
     ):
-        why = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
-        yield invalid(_SPEC.child("preserveUnknownFields"), True, why)
+        reason = (
+            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        )
+        yield invalid(_SPEC.child("preserveUnknownFields"), True, reason)
 
 
 def validate_stored_versions(stored: Sequence[str] | None, versions: Sequence[Json], path: Path) -> Errors:
@@ -88,12 +90,12 @@ def validate_stored_versions(stored: Sequence[str] | None, versions: Sequence[Js
         if not_met.pop(version["name"], None) is None and version.get("storage"):
             yield invalid(path, list(stored), f"must have the storage version {version['name']}")
     for name, position in not_met.items():
-        why = (
+        reason = (
             f"missing from spec.versions; {name} was previously a storage version, and must remain in "
             f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
             f"{name} from status.storedVersions"
         )
-        yield invalid(path.index(position), name, why)
+        yield invalid(path.index(position), name, reason)
 
 
 def _validate_approval(definition: Json, old: Json | None) -> Errors:

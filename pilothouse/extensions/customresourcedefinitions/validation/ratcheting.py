@@ -60,7 +60,7 @@ class ValidationOptions:
         needed = (
             not spec.preserves_unknown_fields
             or has_defaults(spec)
-            or any(each.get(PRESERVE) is not None or any(map(each.get, _EXTENSIONS)) for each in _every(spec))
+            or any(schema.get(PRESERVE) is not None or any(map(schema.get, _EXTENSIONS)) for schema in _every(spec))
         )
         return replace(self, requires_structure=True) if needed else self
 
@@ -79,11 +79,13 @@ def options_on_update(definition: Json, old: Json) -> ValidationOptions:
     return ValidationOptions(
         requires_understood_review=_has_understood_review(old["spec"]),
         requires_schemas=all(stored.schema_of(version) is not None for version in stored.versions),
-        requires_valid_types=not any((bool(each.get("type")) and each["type"] not in TYPES) for each in _every(stored)),
+        requires_valid_types=not any(
+            (bool(schema.get("type")) and schema["type"] not in TYPES) for schema in _every(stored)
+        ),
         requires_structure=all(map(is_structural, stored.schemas())),
         requires_pruned_defaults=not any(map(_has_unpruned_default, stored.schemas())),
-        requires_atomic_sets=not any(any(validate_set_items(each, NOWHERE)) for each in _every(stored)),
-        requires_map_keys=not any(any(validate_item_nullability(each, NOWHERE)) for each in _every(stored)),
+        requires_atomic_sets=not any(any(validate_set_items(schema, NOWHERE)) for schema in _every(stored)),
+        requires_map_keys=not any(any(validate_item_nullability(schema, NOWHERE)) for schema in _every(stored)),
         allows_invalid_ca_bundle=_allows_invalid_ca_bundle(old),
         unchanged_schemas=frozenset(_unchanged_schemas(spec, stored)),
         too_many_fields=frozenset(_too_many_fields(spec, stored)),
@@ -91,7 +93,7 @@ def options_on_update(definition: Json, old: Json) -> ValidationOptions:
 
 
 def has_defaults(spec: InternalSpec) -> bool:
-    return any(each.get("default") is not None for each in _every(spec))
+    return any(schema.get("default") is not None for schema in _every(spec))
 
 
 def _every(spec: InternalSpec) -> Iterator[Json]:
@@ -138,6 +140,6 @@ def _too_many_fields(spec: InternalSpec, old: InternalSpec) -> Iterator[str]:
     before = {version.get("name"): version for version in old.versions} | {COMMON: old.common}
     now = {version.get("name") or "": version for version in spec.versions} | {COMMON: spec.common}
     for name, version in now.items():
-        kept = (before.get(name) or {}).get("selectableFields") or ()
-        if len(kept) > MAX_SELECTABLE_FIELDS and semantically_equal(version.get("selectableFields"), kept):
+        selectable = (before.get(name) or {}).get("selectableFields") or ()
+        if len(selectable) > MAX_SELECTABLE_FIELDS and semantically_equal(version.get("selectableFields"), selectable):
             yield name

@@ -23,9 +23,9 @@ from pilothouse.machinery.validation.webhook_clients import validate_client_conf
 _SCOPES = ("Cluster", "Namespaced")
 
 
-def validate_spec(spec: Json, path: Path, wanted: ValidationOptions) -> Errors:
+def validate_spec(spec: Json, path: Path, requested: ValidationOptions) -> Errors:
     internal = InternalSpec.of(spec)
-    options = wanted.for_spec(internal)
+    options = requested.for_spec(internal)
     yield from _validate_group(spec["group"], path.child("group"))
     yield from _validate_scope(spec["scope"], path.child("scope"))
     for position, version in enumerate(internal.versions):
@@ -67,8 +67,8 @@ def _validate_version_set(spec: InternalSpec, path: Path) -> Errors:
     if len(set(names)) < len(names):
         yield invalid(path.child("versions"), spec.go_versions(), "must contain unique version names")
     if sum(bool(version.get("storage")) for version in spec.versions) != 1:
-        why = "must have exactly one version marked as storage version"
-        yield invalid(path.child("versions"), spec.go_versions() or None, why)
+        reason = "must have exactly one version marked as storage version"
+        yield invalid(path.child("versions"), spec.go_versions() or None, reason)
     if spec.version and (problems := is_dns1035_label(spec.version)):
         yield invalid(path.child("version"), spec.version, ",".join(problems))
 
@@ -78,8 +78,8 @@ def _validate_conversion(spec: InternalSpec, path: Path, options: ValidationOpti
     if conversion is None:
         return
     if conversion.get("strategy") != NONE and spec.preserves_unknown_fields:
-        why = "must be None if spec.preserveUnknownFields is true"
-        yield invalid(path.child("strategy"), conversion.get("strategy") or "", why)
+        reason = "must be None if spec.preserveUnknownFields is true"
+        yield invalid(path.child("strategy"), conversion.get("strategy") or "", reason)
     yield from validate_conversion(conversion, path, options)
 
 

@@ -45,8 +45,8 @@ def validate_versions(spec: InternalSpec, path: Path, options: ValidationOptions
         context = _context(options, name, has_status=has_status)
         yield from _validate_schema(version.get("schema"), where.child("schema"), context)
         yield from _validate_subresources_and_columns(version, where)
-        why = "may only be set when `version.schema.openAPIV3Schema` is not included"
-        fields = _SelectableFields(version, where, otherwise=why, allows_too_many=name in options.too_many_fields)
+        reason = "may only be set when `version.schema.openAPIV3Schema` is not included"
+        fields = _SelectableFields(version, where, otherwise=reason, allows_too_many=name in options.too_many_fields)
         yield from fields.validate()
 
 
@@ -56,8 +56,8 @@ def validate_common_to_versions(spec: InternalSpec, path: Path, options: Validat
     context = _context(options, spec.version, has_status=has_status)
     yield from _validate_schema(spec.common.get("schema"), path.child("validation"), context)
     yield from _validate_subresources_and_columns(spec.common, path)
-    why = "may only be set when validations.schema is included"
-    fields = _SelectableFields(spec.common, path, otherwise=why, allows_too_many=COMMON in options.too_many_fields)
+    reason = "may only be set when validations.schema is included"
+    fields = _SelectableFields(spec.common, path, otherwise=reason, allows_too_many=COMMON in options.too_many_fields)
     yield from fields.validate()
 
 

@@ -85,7 +85,7 @@ def _schema(schema: Json) -> Json:
         "AdditionalItems": _or_bool(schema.get("additionalItems")),
         "Definitions": _by_name(schema.get("definitions")),
         **_plain(schema, _SCALARS_AFTER),
-        "XValidations": [_rule(each) for each in rules] if rules else None,
+        "XValidations": [_rule(rule) for rule in rules] if rules else None,
     }
 
 
@@ -102,7 +102,7 @@ def _items(items: Any) -> Json | None:
 
 
 def _each(schemas: list[Json] | None) -> list[Json] | None:
-    return None if schemas is None else [_schema(each) for each in schemas]
+    return None if schemas is None else [_schema(schema) for schema in schemas]
 
 
 def _by_name(schemas: dict[str, Json] | None) -> Json | None:

@@ -70,8 +70,8 @@ class _PatternScanner:
                 self._done(self._escape_length(self.at))
             case "*" | "+" | "?":
                 self._repeat(char)
-            case "{" if found := _REPEAT.match(self.text, self.at):
-                self._repeat(found[0])
+            case "{" if match := _REPEAT.match(self.text, self.at):
+                self._repeat(match[0])
             case "|" | "^" | "$":
                 self._done(1, repeatable=char != "|")
             case _:
@@ -84,14 +84,14 @@ class _PatternScanner:
     def _open(self) -> None:
         length = 1
         if self.text.startswith("(?", self.at):
-            found = _GROUP_START.match(self.text, self.at)
-            if found is None:
+            match = _GROUP_START.match(self.text, self.at)
+            if match is None:
                 raise self._bad_group()
-            name = found["name"] if found["name"] is not None else found["plain"]
+            name = match["name"] if match["name"] is not None else match["plain"]
             if name is not None and not re.fullmatch(r"\w+", name):
-                raise _Mistake("invalid named capture", found[0])
-            length = len(found[0])
-            if found[0].endswith(")"):
+                raise _Mistake("invalid named capture", match[0])
+            length = len(match[0])
+            if match[0].endswith(")"):
                 self._done(length, repeatable=False)
                 return
         self.depth += 1
@@ -101,8 +101,8 @@ class _PatternScanner:
         rest = self.text[self.at :]
         if rest.startswith(("(?P<", "(?<")) and not rest.startswith(("(?<=", "(?<!")):
             return _Mistake("invalid named capture", rest)
-        known = re.match(r"\(\?(?:<[=!]|[imsU-]*.?)", rest)
-        return _Mistake("invalid or unsupported Perl syntax", known[0] if known else rest)
+        match = re.match(r"\(\?(?:<[=!]|[imsU-]*.?)", rest)
+        return _Mistake("invalid or unsupported Perl syntax", match[0] if match else rest)
 
     def _repeat(self, operator: str) -> None:
         end = self.at + len(operator)
@@ -117,10 +117,10 @@ class _PatternScanner:
         self.repeated = whole
 
     def _check_counts(self, operator: str) -> None:
-        found = _REPEAT.fullmatch(operator)
-        if found is None:
+        match = _REPEAT.fullmatch(operator)
+        if match is None:
             return
-        low, high = int(found[1]), int(found[2]) if found[2] else -1
+        low, high = int(match[1]), int(match[2]) if match[2] else -1
         if low > _LARGEST_REPEAT or high > _LARGEST_REPEAT or (0 <= high < low):
             raise _Mistake("invalid repeat count", operator)
 
@@ -133,17 +133,17 @@ class _PatternScanner:
             end = rest.find("\\E")
             return len(rest) if end < 0 else end + 2
         if char in "pP":
-            found = re.match(r"\\[pP](?:\{\^?[A-Za-z_]+\}|[A-Z])", rest)
-            if found is None:
+            match = re.match(r"\\[pP](?:\{\^?[A-Za-z_]+\}|[A-Z])", rest)
+            if match is None:
                 raise _Mistake("invalid character class range", rest[: rest.find("}") + 1 or 3])
-            return len(found[0])
+            return len(match[0])
         if char == "x":
-            found = re.match(r"\\x(?:[0-9a-fA-F]{2}|\{[0-9a-fA-F]{1,8}\})", rest)
-            if found is None:
+            match = re.match(r"\\x(?:[0-9a-fA-F]{2}|\{[0-9a-fA-F]{1,8}\})", rest)
+            if match is None:
                 raise _Mistake("invalid escape sequence", rest[: 3 if len(rest) > 2 else 2])
-            return len(found[0])
-        if found := re.match(r"\\(?:0[0-7]{0,2}|[1-7][0-7]{1,2})", rest):
-            return len(found[0])
+            return len(match[0])
+        if match := re.match(r"\\(?:0[0-7]{0,2}|[1-7][0-7]{1,2})", rest):
+            return len(match[0])
         if char in _SIMPLE_ESCAPES or (not char.isalnum() and char.isascii()):
             return 2
         raise _Mistake("invalid escape sequence", rest[:2])

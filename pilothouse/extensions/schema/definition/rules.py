@@ -99,10 +99,10 @@ class EstimatedCost:
         if self.spent <= _TOTAL_LIMIT:
             return
         for expense in self.expensive:
-            why = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
-            yield forbidden(expense.path, why)
-        what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
-        yield forbidden(path, _cost_message(what, self.spent, _TOTAL_LIMIT))
+            reason = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+            yield forbidden(expense.path, reason)
+        subject = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+        yield forbidden(path, _cost_message(subject, self.spent, _TOTAL_LIMIT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,8 @@ def validate_expressions(place: RulePlace, estimated: EstimatedCost) -> Errors:
     declared = declared_type(structural(place.schema), root=place.root)
     at = place.path.child(VALIDATIONS)
     if declared is None:
-        why = "failed to construct type information for x-kubernetes-validations rules"
-        yield internal(at, f"internal error: {why}: unable to convert structural schema to CEL declarations")
+        reason = "failed to construct type information for x-kubernetes-validations rules"
+        yield internal(at, f"internal error: {reason}: unable to convert structural schema to CEL declarations")
         return
     with COMPILATION.time():
         compiler = _RuleCompiler(place, declared, estimated)
@@ -161,11 +161,11 @@ class _RuleCompiler:
         uses_old = compiled.uses_old
         if uses_old and self._place.uncorrelatable is not None:
             where = f"the uncorrelatable portion of the schema within {self._place.uncorrelatable}"
-            why = f"oldSelf cannot be used on {where}"
-            yield invalid(path.child("rule"), rule["rule"], why)
+            reason = f"oldSelf cannot be used on {where}"
+            yield invalid(path.child("rule"), rule["rule"], reason)
         elif not uses_old and rule.get("optionalOldSelf") is not None:
-            why = "may not be set if oldSelf is not used in rule"
-            yield invalid(path.child("optionalOldSelf"), rule["optionalOldSelf"], why)
+            reason = "may not be set if oldSelf is not used in rule"
+            yield invalid(path.child("optionalOldSelf"), rule["optionalOldSelf"], reason)
 
     def _validate_message(self, rule: Json, path: Path) -> Errors:
         compiled = self._compile(rule, "messageExpression", result="string")
@@ -173,8 +173,8 @@ class _RuleCompiler:
             yield invalid(path, go_rule(rule), compiled.error)
             return
         if compiled.cost > _RULE_LIMIT and self._estimated.limits_each_rule:
-            what = "estimated messageExpression cost"
-            yield forbidden(path, _cost_message(what, compiled.cost, _RULE_LIMIT))
+            subject = "estimated messageExpression cost"
+            yield forbidden(path, _cost_message(subject, compiled.cost, _RULE_LIMIT))
         self._estimated.add(path, compiled.cost)
 
     def _compile(self, rule: Json, key: str, *, result: str) -> _CompiledRule:
@@ -232,10 +232,10 @@ def compile_typed(environment: TypedEnvironment, rule: Json, key: str, *, result
     return compiled
 
 
-def _cost_message(what: str, cost: int, limit: int) -> str:
+def _cost_message(subject: str, cost: int, limit: int) -> str:
     factor = cost / limit
     if factor > 100:
         times = "more than 100x"
     else:
         times = f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
-    return f"{what} exceeds budget by factor of {times} {_ADVICE}"
+    return f"{subject} exceeds budget by factor of {times} {_ADVICE}"

@@ -74,12 +74,12 @@ def validate_standard(schema: Json, path: Path, around: SchemaContext) -> Errors
 
 def validate_unique_items(schema: Json, path: Path) -> Errors:
     if schema.get("uniqueItems"):
-        why = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        yield forbidden(path.child("uniqueItems"), why)
+        reason = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        yield forbidden(path.child("uniqueItems"), reason)
     additional = schema.get("additionalProperties")
     if additional is not None and additional is not True and schema.get("properties"):
-        why = "additionalProperties and properties are mutual exclusive"
-        yield forbidden(path.child("additionalProperties"), why)
+        reason = "additionalProperties and properties are mutual exclusive"
+        yield forbidden(path.child("additionalProperties"), reason)
 
 
 def validate_extensions(schema: Json, path: Path, around: SchemaContext) -> Errors:
@@ -87,8 +87,8 @@ def validate_extensions(schema: Json, path: Path, around: SchemaContext) -> Erro
     if schema.get(PRESERVE) is False:
         yield invalid(path.child(PRESERVE), False, "must be true or undefined")
     if map_type is not None and kind != "object":
-        why = f"must be object if {MAP_TYPE} is specified"
-        yield invalid(path.child("type"), kind, why) if kind else required(path.child("type"), why)
+        reason = f"must be object if {MAP_TYPE} is specified"
+        yield invalid(path.child("type"), kind, reason) if kind else required(path.child("type"), reason)
     if map_type is not None and map_type not in ("atomic", "granular"):
         yield not_supported(path.child(MAP_TYPE), map_type, ("atomic", "granular"))
     yield from validate_list_extensions(
@@ -108,16 +108,16 @@ def validate_list_extensions(
 ) -> Errors:
     list_type, kind = schema.get(LIST_TYPE), schema.get("type") or ""
     if list_type is not None and kind != "array":
-        why = f"must be array if {LIST_TYPE} is specified"
-        yield invalid(path.child("type"), kind, why) if kind else required(path.child("type"), why)
+        reason = f"must be array if {LIST_TYPE} is specified"
+        yield invalid(path.child("type"), kind, reason) if kind else required(path.child("type"), reason)
     elif requires_atomic_sets:
         yield from validate_set_items(schema, path)
     if list_type is not None and list_type not in _TYPES:
         yield not_supported(path.child(LIST_TYPE), list_type, _TYPES)
     if schema.get(LIST_MAP_KEYS) and list_type != "map":
-        why = f"must be map if {LIST_MAP_KEYS} is non-empty"
+        reason = f"must be map if {LIST_MAP_KEYS} is non-empty"
         at = path.child(LIST_TYPE)
-        yield required(at, why) if list_type is None else invalid(at, list_type, why)
+        yield required(at, reason) if list_type is None else invalid(at, list_type, reason)
     if list_type == "map":
         yield from _validate_map(schema, path)
     if requires_map_keys:
@@ -141,11 +141,11 @@ def _validate_map(schema: Json, path: Path) -> Errors:
     if items is None:
         yield required(path.child("items"), f"must have a schema if {LIST_TYPE} is map")
     elif isinstance(items, list):
-        why = f"must only have a single schema if {LIST_TYPE} is map"
-        yield invalid(path.child("items"), printable(items), why)
+        reason = f"must only have a single schema if {LIST_TYPE} is map"
+        yield invalid(path.child("items"), printable(items), reason)
     elif items.get("type") != "object":
-        why = f"must be object if parent array's {LIST_TYPE} is map"
-        yield invalid(path.child("items").child("type"), items.get("type") or "", why)
+        reason = f"must be object if parent array's {LIST_TYPE} is map"
+        yield invalid(path.child("items").child("type"), items.get("type") or "", reason)
     else:
         properties = items.get("properties") or {}
         for index, key in enumerate(keys):
@@ -171,10 +171,10 @@ def validate_item_nullability(schema: Json, path: Path) -> Errors:
 
 
 def _validate_key_is_there(key: str, items: Json, path: Path) -> Errors:
-    field, why = (items.get("properties") or {}).get(key), f"this property is in {LIST_MAP_KEYS}, so it"
+    field, reason = (items.get("properties") or {}).get(key), f"this property is in {LIST_MAP_KEYS}, so it"
     if field is None:
         return
     if key not in (items.get("required") or []) and field.get("default") is None:
-        yield required(path.child("default"), f"{why} must have a default or be a required property")
+        yield required(path.child("default"), f"{reason} must have a default or be a required property")
     if field.get("nullable"):
-        yield forbidden(path.child("nullable"), f"{why} cannot be nullable")
+        yield forbidden(path.child("nullable"), f"{reason} cannot be nullable")

@@ -50,8 +50,8 @@ def is_structural(schema: Json) -> bool:
 
 def validate_structural(schema: Json, path: Path) -> Errors:
     """Return the errors in upstream's sort order."""
-    found = [*_invariants(schema, SchemaLevel.ROOT, path), *_completeness(schema, schema, path, path)]
-    return iter(sorted(found, key=str))
+    errors = [*_invariants(schema, SchemaLevel.ROOT, path), *_completeness(schema, schema, path, path)]
+    return iter(sorted(errors, key=str))
 
 
 def alternatives(schema: Json, path: Path) -> Iterator[Nested]:
@@ -59,13 +59,15 @@ def alternatives(schema: Json, path: Path) -> Iterator[Nested]:
     if isinstance(schema.get("not"), dict):
         yield Nested(schema["not"], path.child("not"))
     for key in _ALTERNATIVES:
-        for index, each in enumerate(schema.get(key) or []):
-            yield Nested(each, path.child(key).index(index))
+        for index, nested in enumerate(schema.get(key) or []):
+            yield Nested(nested, path.child(key).index(index))
 
 
 def _all_below(schema: Json) -> Iterator[Json]:
     yield from (schema.get("properties") or {}).values()
-    yield from (each for each in (schema.get("items"), schema.get("additionalProperties")) if isinstance(each, dict))
+    yield from (
+        nested for nested in (schema.get("items"), schema.get("additionalProperties")) if isinstance(nested, dict)
+    )
     yield from (nested.schema for nested in alternatives(schema, Path()))
 
 
@@ -75,8 +77,8 @@ def _invariants(schema: Json, level: SchemaLevel, path: Path) -> Errors:
         yield required(path.child("items"), "must be specified")
     if isinstance(schema.get("items"), dict):
         yield from _invariants(schema["items"], SchemaLevel.ITEM, path.child("items"))
-    for name, each in (schema.get("properties") or {}).items():
-        yield from _invariants(each, SchemaLevel.FIELD, path.child("properties").key(name))
+    for name, property in (schema.get("properties") or {}).items():
+        yield from _invariants(property, SchemaLevel.FIELD, path.child("properties").key(name))
     additional = schema.get("additionalProperties")
     if additional is not None and level is SchemaLevel.ROOT:
         yield forbidden(path.child("additionalProperties"), "must not be used at the root")
@@ -89,15 +91,15 @@ def _invariants(schema: Json, level: SchemaLevel, path: Path) -> Errors:
     yield from _type(schema, level, path)
     yield from _metadata(schema, level, path)
     if schema.get(EMBEDDED) and not schema.get(PRESERVE) and not schema.get("properties"):
-        why = f"must not be empty if {EMBEDDED} is true without {PRESERVE}"
-        yield required(path.child("properties"), why)
+        reason = f"must not be empty if {EMBEDDED} is true without {PRESERVE}"
+        yield required(path.child("properties"), reason)
 
 
 def _type(schema: Json, level: SchemaLevel, path: Path) -> Errors:
     kind, embedded = schema.get("type") or "", schema.get(EMBEDDED)
-    why = f"must be object if {EMBEDDED} is true"
+    reason = f"must be object if {EMBEDDED} is true"
     if embedded and kind != "object":
-        yield invalid(path.child("type"), kind, why) if kind else required(path.child("type"), why)
+        yield invalid(path.child("type"), kind, reason) if kind else required(path.child("type"), reason)
     elif not kind and not schema.get(INT_OR_STRING) and not schema.get(PRESERVE):
         yield required(path.child("type"), level.value)
     if embedded and schema.get("additionalProperties") is not None:
@@ -120,13 +122,13 @@ def _metadata(schema: Json, level: SchemaLevel, path: Path) -> Errors:
     if checked and kind != "object":
         yield invalid(at.child("type"), kind, "must be object")
     if level is SchemaLevel.ROOT and not _says_only_names(metadata):
-        why = "must not specify anything other than name and generateName, but metadata is implicitly specified"
-        yield forbidden(at, why)
+        reason = "must not specify anything other than name and generateName, but metadata is implicitly specified"
+        yield forbidden(at, reason)
 
 
 def _says_only_names(metadata: Json) -> bool:
-    said = {key for key, value in metadata.items() if value not in (None, "", [], {}, False)}
-    return said <= {"type", "default", "properties"} and set(metadata.get("properties") or {}) <= {
+    specified = {key for key, value in metadata.items() if value not in (None, "", [], {}, False)}
+    return specified <= {"type", "default", "properties"} and set(metadata.get("properties") or {}) <= {
         "name",
         "generateName",
     }
@@ -142,8 +144,8 @@ def _value_validation(schema: Json, path: Path, *, skip_any_of: bool | None = No
         skip = nested.schema is first and first.get("anyOf") == _INT_OR_STRING_ANY_OF
         yield from _nested(nested.schema, nested.path, skip_any_of=skip)
     if (pattern := schema.get("pattern")) and (error := go_regexp_error(pattern)):
-        why = f"must be a valid regular expression, but isn't: {error}"
-        yield invalid(path.child("pattern"), pattern, why)
+        reason = f"must be a valid regular expression, but isn't: {error}"
+        yield invalid(path.child("pattern"), pattern, reason)
 
 
 _FORBIDDEN_BELOW = {
@@ -168,12 +170,12 @@ def _nested(schema: Json, path: Path, *, skip_any_of: bool = False) -> Errors:
     if isinstance(schema.get("items"), dict):
         yield from _nested(schema["items"], path.child("items"))
     properties = schema.get("properties") or {}
-    for name, each in properties.items():
-        yield from _nested(each, path.child("properties").key(name))
-    for key, why in _FORBIDDEN_BELOW.items():
+    for name, property in properties.items():
+        yield from _nested(property, path.child("properties").key(name))
+    for key, reason in _FORBIDDEN_BELOW.items():
         value = schema.get(key)
         if value or (value is not None and key == "default") or (value == {} and key == "additionalProperties"):
-            yield forbidden(path.child(key), why)
+            yield forbidden(path.child(key), reason)
     if "metadata" in properties:
         yield forbidden(path.child("properties").key("metadata"), "must not be specified in a nested context")
 
@@ -192,7 +194,7 @@ def _nested_completeness(schema: Json, whole: Json | None, path: Path, place: Pa
     if isinstance(schema.get("items"), dict):
         items = whole.get("items") if isinstance(whole.get("items"), dict) else None
         yield from _nested_completeness(schema["items"], items, path.child("items"), place.child("items"))
-    known = whole.get("properties") or {}
-    for name, each in (schema.get("properties") or {}).items():
+    properties = whole.get("properties") or {}
+    for name, property in (schema.get("properties") or {}).items():
         at, where = path.child("properties").key(name), place.child("properties").key(name)
-        yield from _nested_completeness(each, known.get(name), at, where)
+        yield from _nested_completeness(property, properties.get(name), at, where)

@@ -72,8 +72,8 @@ _NOT_ALLOWED = f"only [{_GO_NAMES}] fields are allowed at the root of the schema
 def _validate_root_with_status(schema: Json, path: Path) -> Errors:
     kind = schema.get("type") or ""
     if kind and kind != "object":
-        why = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
-        yield invalid(path.child("type"), kind, why)
+        reason = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+        yield invalid(path.child("type"), kind, reason)
         return
     if any(value not in (None, "", False, [], {}) and key not in _ALLOWED_WITH_STATUS for key, value in schema.items()):
         yield invalid(path, go_schema(schema), _NOT_ALLOWED)
@@ -119,16 +119,16 @@ class _TreeErrors:
 
 def validate_crd_schema(schema: Json, *, path: Path, version_context: VersionContext) -> Errors:
     """Validate the schema at `path`, such as `spec.versions[0].schema.openAPIV3Schema`."""
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if version_context.has_status:
-        found += _validate_root_with_status(schema, path)
+        errors += _validate_root_with_status(schema, path)
     if schema.get("nullable"):
-        found.append(forbidden(path.child("nullable"), "nullable cannot be true at the root"))
+        errors.append(forbidden(path.child("nullable"), "nullable cannot be true at the root"))
     unsupported = unsupported_part(schema) if version_context.requires_structure else ""
     structure: list[FieldError] = []
     if version_context.requires_structure and not unsupported:
         structure = _structure_errors(schema, path, version_context)
-        found += structure
+        errors += structure
     around = SchemaContext(
         defaults_forbidden=version_context.defaults_forbidden,
         requires_valid_types=version_context.requires_valid_types,
@@ -138,33 +138,33 @@ def validate_crd_schema(schema: Json, *, path: Path, version_context: VersionCon
     compiles = version_context.requires_structure and not unsupported and not structure
     estimated = EstimatedCost(version_context.limits_each_rule) if compiles else None
     findings = _validate_tree(_Place(schema, path, around, 1, root=True), estimated)
-    found += [*findings.schema, *findings.rules]
-    if unsupported and not found:
-        found.append(invalid(path, "", unsupported))
-    yield from found
+    errors += [*findings.schema, *findings.rules]
+    if unsupported and not errors:
+        errors.append(invalid(path, "", unsupported))
+    yield from errors
     if estimated is not None:
         yield from estimated.errors(path)
 
 
 def _structure_errors(schema: Json, path: Path, context: VersionContext) -> list[FieldError]:
-    found = list(validate_structural(schema, path))
-    return found or list(validate_defaults(structural(schema), path, must_be_pruned=context.requires_pruned_defaults))
+    errors = list(validate_structural(schema, path))
+    return errors or list(validate_defaults(structural(schema), path, must_be_pruned=context.requires_pruned_defaults))
 
 
 def _validate_tree(place: _Place, estimated: EstimatedCost | None) -> _TreeErrors:
     """Validate a schema tree. Without an estimate, rules are not compiled."""
     schema, path = place.schema, place.path
-    found = _TreeErrors([*validate_standard(schema, path, place.around), *validate_unique_items(schema, path)], [])
+    errors = _TreeErrors([*validate_standard(schema, path, place.around), *validate_unique_items(schema, path)], [])
     for below in _places_below(place):
         inner = _validate_tree(below, estimated if below.has_rules else None)
-        found.schema += inner.schema
-        found.rules += inner.rules
-    found.schema += [*validate_extensions(schema, path, place.around), *validate_rule_declarations(schema, path)]
-    if schema.get(VALIDATIONS) and not found.schema and estimated is not None:
+        errors.schema += inner.schema
+        errors.rules += inner.rules
+    errors.schema += [*validate_extensions(schema, path, place.around), *validate_rule_declarations(schema, path)]
+    if schema.get(VALIDATIONS) and not errors.schema and estimated is not None:
         root = place.root or bool(schema.get(EMBEDDED))
         at = RulePlace(schema, path, root, place.count, place.around.uncorrelatable)
-        found.rules += validate_expressions(at, estimated)
-    return found
+        errors.rules += validate_expressions(at, estimated)
+    return errors
 
 
 def _places_below(place: _Place) -> Iterator[_Place]:
@@ -189,9 +189,9 @@ def _places_below(place: _Place) -> Iterator[_Place]:
 def _unsupported(schema: Json, path: Path) -> Iterator[Nested]:
     """Yield unsupported nested schemas, which upstream validates as well."""
     for key in ("definitions", "dependencies"):
-        for name, each in sorted((schema.get(key) or {}).items()):
-            if isinstance(each, dict):
-                yield Nested(each, path.child(key).key(name))
+        for name, nested in sorted((schema.get(key) or {}).items()):
+            if isinstance(nested, dict):
+                yield Nested(nested, path.child(key).key(name))
 
 
 def _count_below(schema: Json, count: int | None) -> int | None:
@@ -227,9 +227,9 @@ def _validate_default(schema: Structural, path: Path, *, must_be_pruned: bool) -
     except MalformedEmbeddedResource as malformed:
         yield malformed.error
         return
-    found = list(validate_embedded(default, schema, path))
-    found = found or list(run_check(compile_check(schema.source), default, path=path))
-    yield from found or _rule_errors(schema, default, path)
+    errors = list(validate_embedded(default, schema, path))
+    errors = errors or list(run_check(compile_check(schema.source), default, path=path))
+    yield from errors or _rule_errors(schema, default, path)
 
 
 def _rule_errors(schema: Structural, default: Any, path: Path) -> Errors:
@@ -237,5 +237,5 @@ def _rule_errors(schema: Structural, default: Any, path: Path) -> Errors:
     reported again."""
     node = rule_node(schema, root=schema.embedded_resource, judge=judge_rules)
     if node is not None:
-        found = list(validate_rules(node, default, default, path))
-        yield from found or validate_rules(node, default, None, path)
+        errors = list(validate_rules(node, default, default, path))
+        yield from errors or validate_rules(node, default, None, path)

@@ -79,8 +79,8 @@ def _object(schema: Structural) -> Declared:
         declared = declared_type(child, root=child.embedded_resource)
         if declared is None:
             continue
-        if (said := escaped(name)) is not None:
-            fields[said] = declared
+        if (cel_name := escaped(name)) is not None:
+            fields[cel_name] = declared
         if name in required and child.default is None:
             size += len(name.encode()) + declared.min_size + 4
     return Declared("object", size, fields=fields)
@@ -91,5 +91,5 @@ def _string_length(source: Json) -> int:
     if source.get("maxLength") is not None:
         return max(int(source["maxLength"]), 0) * 4
     if source.get("enum") and not source.get("x-kubernetes-int-or-string"):
-        return max((len(each.encode()) for each in source["enum"] if isinstance(each, str)), default=0)
+        return max((len(text.encode()) for text in source["enum"] if isinstance(text, str)), default=0)
     return _LONGEST_STRING

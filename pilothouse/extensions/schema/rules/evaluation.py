@@ -149,14 +149,14 @@ class _Rules:
                 self.run.budget.end()
             yield self._failed(_failure_text(outcome.error, program))
         elif outcome.value is not True:
-            found = self._refusal(program, value, bindings)
+            error = self._refusal(program, value, bindings)
             if program.uses_old or not self.trail.is_unchanged():
-                yield found
+                yield error
             else:
-                self.run.tolerated.append(found)
+                self.run.tolerated.append(error)
 
-    def _failed(self, why: str) -> FieldError:
-        return invalid(self.path, self.node.schema.type, why)
+    def _failed(self, reason: str) -> FieldError:
+        return invalid(self.path, self.node.schema.type, reason)
 
     def _refusal(self, program: RuleProgram, value: Any, bindings: Bindings) -> FieldError:
         at = self.path.child(program.field_path) if program.field_path else self.path
@@ -167,10 +167,10 @@ class _Rules:
             self.run.budget.end()
             why = "no further validation rules will be run due to call cost exceeds limit for messageExpression: "
             return invalid(at, kind, why + quote(program.message_expression))
-        shown = OMIT_VALUE if kind in ("object", "array") else printable(value)
+        printed = OMIT_VALUE if kind in ("object", "array") else printable(value)
         reason = _REASONS.get(program.rule.get("reason") or "", ErrorType.INVALID)
         detail = "" if reason is ErrorType.DUPLICATE else program.message(expressed)
-        return FieldError(reason, str(at), shown, detail)
+        return FieldError(reason, str(at), printed, detail)
 
 
 def _failure_text(error: Exception, program: RuleProgram) -> str:
@@ -240,8 +240,8 @@ def _programs(schema: Structural, declared: Declared | None, judge: Judge | None
 def _properties(schema: Structural, declared: Declared | None, judge: Judge | None) -> Iterator[tuple[str, RuleNode]]:
     """Yield the rules of properties. Rules of fields without a CEL type never run."""
     for name, child in schema.properties.items():
-        said = escaped(name)
-        if said is not None and (declared is None or said not in declared.fields):
+        cel_name = escaped(name)
+        if cel_name is not None and (declared is None or cel_name not in declared.fields):
             continue
         below = rule_node(child, root=child.embedded_resource, judge=judge)
         if below is not None:

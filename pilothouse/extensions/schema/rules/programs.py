@@ -113,13 +113,13 @@ class TypedEnvironment:
 
     def compile(self, expression: str, *, optional_old: bool = False) -> Compiled:
         """Compile an expression. Raises CompilationFailed."""
-        found = self._made.get(optional_old)
-        if found is None:
+        environment = self._made.get(optional_old)
+        if environment is None:
             types = DeclaredTypes()
             own = types.add(self._declared, _SELF)
             variables = {"self": own, "oldSelf": optional_of(own) if optional_old else own}
-            found = self._made[optional_old] = Environment(variables, types.structs, minor=self._minor)
-        return found.compile(expression)
+            environment = self._made[optional_old] = Environment(variables, types.structs, minor=self._minor)
+        return environment.compile(expression)
 
 
 RUNTIME_BUDGET = 10_000_000

@@ -52,7 +52,7 @@ def _conversion(schema: Structural, *, root: bool) -> Conversion:
     if schema.type == "array":
         item = conversion(schema.items, root=schema.items is not None and schema.items.embedded_resource)
         make = _list_maker(schema)
-        return lambda value: make([item(each) for each in value]) if isinstance(value, list) else _NO_LIST
+        return lambda value: make([item(element) for element in value]) if isinstance(value, list) else _NO_LIST
     if schema.type == "string":
         return _of_type(str, "string", _STRINGS.get(schema.source.get("format") or "", _as_it_is))
     return _SCALARS.get(schema.type, _as_it_is)
@@ -78,14 +78,14 @@ def _as_it_is(value: Any) -> Any:
 def _object(schema: Structural) -> Conversion:
     fields: dict[str, tuple[str, Conversion]] = {}
     for name, child in schema.properties.items():
-        if (said := escaped(name)) is not None:
-            fields[name] = (said, conversion(child, root=child.embedded_resource))
+        if (cel_name := escaped(name)) is not None:
+            fields[name] = (cel_name, conversion(child, root=child.embedded_resource))
 
     def convert(value: Any) -> Any:
         if not isinstance(value, dict):
             return _NO_MAP
-        known = ((fields[name], child) for name, child in value.items() if name in fields)
-        return {said: inner(child) for (said, inner), child in known}
+        declared = ((fields[name], child) for name, child in value.items() if name in fields)
+        return {cel_name: inner(child) for (cel_name, inner), child in declared}
 
     return convert
 
