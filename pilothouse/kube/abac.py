@@ -119,7 +119,15 @@ def _policy(line: bytes) -> ABACPolicy:
     if not isinstance(said, dict):
         raise ValueError(f"{NO_VERSION_OR_KIND}json: cannot unmarshal into an object")
     if (said.get("apiVersion"), said.get("kind")) != _KIND:
-        return _from_old_format(_read(said, _OLD_FIELDS))
+        policy = _read(said, _OLD_FIELDS)
+        everybody = not policy.user and not policy.group
+        return replace(
+            _for_all(replace(policy, group=ALL) if everybody else policy),
+            api_group=ALL,
+            namespace=policy.namespace or ALL,
+            resource=policy.resource or ALL,
+            non_resource_path="" if policy.namespace or policy.resource else ALL,
+        )
     return _for_all(_read(said.get("spec") or {}, tuple(_FIELDS)))
 
 
@@ -140,15 +148,3 @@ def _for_all(policy: ABACPolicy) -> ABACPolicy:
     if ALL in (policy.user, policy.group):
         return replace(policy, user="", group=ALL_AUTHENTICATED)
     return policy
-
-
-def _from_old_format(policy: ABACPolicy) -> ABACPolicy:
-    """Convert a line of the unversioned format; a missing field matches everything."""
-    everybody = not policy.user and not policy.group
-    return replace(
-        _for_all(replace(policy, group=ALL) if everybody else policy),
-        api_group=ALL,
-        namespace=policy.namespace or ALL,
-        resource=policy.resource or ALL,
-        non_resource_path="" if policy.namespace or policy.resource else ALL,
-    )

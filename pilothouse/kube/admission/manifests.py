@@ -157,38 +157,32 @@ class _Loading:
             for item in body.obj.get("items") or ():
                 self._add_item(orjson.dumps(item), file)
             return
-        kind = self._kind_of(body)
+        result = self._kinds.get(body.gvk.kind.removesuffix(_LIST))
+        if result is None or body.gvk.version != "v1":
+            type = self._scheme.type_of(body.gvk)
+            raise ManifestError(f"unsupported resource type *{type.node.go_type if type else body.gvk.kind}")
+        kind = result
         objects = [*_objects(body)]
         for obj in objects:
             _complete(obj, kind)
         for obj in objects:
-            self._keep(obj, kind, file)
+            name = name_of(obj)
+            if not name:
+                raise ManifestError(f"resource in file {quote(file)} must have a name")
+            if not name.endswith(STATIC_SUFFIX):
+                wanted = f"must have a name ending with {quote(STATIC_SUFFIX)}"
+                raise ManifestError(f"{quote(name)} in file {quote(file)} {wanted}")
+            if before := self._files.get((kind.kind, name)):
+                seen = f"(previously seen in {quote(before)})"
+                raise ManifestError(f"duplicate name {quote(name)} found in file {quote(file)} {seen}")
+            kind.check(obj, file)
+            self.found[kind.kind][name], self._files[kind.kind, name] = obj, file
 
     def _add_item(self, data: bytes, file: str) -> None:
         try:
             self.add(data, file)
         except BodyError as error:
             raise ManifestError(f"failed to decode list item: {error}") from None
-
-    def _kind_of(self, body: DecodedBody) -> ManifestKind:
-        result = self._kinds.get(body.gvk.kind.removesuffix(_LIST))
-        if result is None or body.gvk.version != "v1":
-            type = self._scheme.type_of(body.gvk)
-            raise ManifestError(f"unsupported resource type *{type.node.go_type if type else body.gvk.kind}")
-        return result
-
-    def _keep(self, obj: Json, kind: ManifestKind, file: str) -> None:
-        name = name_of(obj)
-        if not name:
-            raise ManifestError(f"resource in file {quote(file)} must have a name")
-        if not name.endswith(STATIC_SUFFIX):
-            wanted = f"must have a name ending with {quote(STATIC_SUFFIX)}"
-            raise ManifestError(f"{quote(name)} in file {quote(file)} {wanted}")
-        if before := self._files.get((kind.kind, name)):
-            seen = f"(previously seen in {quote(before)})"
-            raise ManifestError(f"duplicate name {quote(name)} found in file {quote(file)} {seen}")
-        kind.check(obj, file)
-        self.found[kind.kind][name], self._files[kind.kind, name] = obj, file
 
 
 def _objects(body: DecodedBody) -> Iterator[Json]:

@@ -43,7 +43,16 @@ class Priority(Handler):
         if spec is None:
             return
         if attributes.operation is Operation.CREATE:
-            await self._give_priority(attributes, spec)
+            chosen = await self._class_of(attributes, spec)
+            given, value = spec.get("priority"), chosen.get("value") or 0
+            if given is not None and given != value:
+                reason = (
+                    f"the integer value of priority ({given}) must not be provided in pod spec; "
+                    f"priority admission controller computed {value} from the given PriorityClass name"
+                )
+                raise refused(attributes, reason)
+            spec["priority"] = value
+            self._set_preemption_policy(attributes, spec, chosen.get("preemptionPolicy"))
         elif attributes.old is not None:
             before = attributes.old.get("spec") or {}
             for name in _KEPT:
@@ -61,18 +70,6 @@ class Priority(Handler):
         if attributes.operation is Operation.CREATE or name_of(current) != name_of(attributes.obj):
             reason = f"PriorityClass {name_of(current)} is already marked as default. Only one default can exist"
             raise refused(attributes, reason)
-
-    async def _give_priority(self, attributes: Attributes, spec: Json) -> None:
-        chosen = await self._class_of(attributes, spec)
-        given, value = spec.get("priority"), chosen.get("value") or 0
-        if given is not None and given != value:
-            reason = (
-                f"the integer value of priority ({given}) must not be provided in pod spec; "
-                f"priority admission controller computed {value} from the given PriorityClass name"
-            )
-            raise refused(attributes, reason)
-        spec["priority"] = value
-        self._set_preemption_policy(attributes, spec, chosen.get("preemptionPolicy"))
 
     async def _admit_group(self, attributes: Attributes) -> None:
         if attributes.subresource or attributes.operation is not Operation.CREATE or attributes.obj is None:

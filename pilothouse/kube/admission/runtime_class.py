@@ -34,7 +34,18 @@ class RuntimeClass(Handler):
             return
         _set_overhead(attributes, spec, chosen)
         if (scheduling := chosen.get("scheduling")) is not None:
-            _set_scheduling(attributes, spec, scheduling)
+            selector = dict(spec.get("nodeSelector") or {})
+            for key, value in sorted((scheduling.get("nodeSelector") or {}).items()):
+                if selector.setdefault(key, value) != value:
+                    reason = (
+                        f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
+                        f"pod.spec.nodeSelector[{key}] = {selector[key]}"
+                    )
+                    raise refused(attributes, reason)
+            tolerations = merge_tolerations(spec.get("tolerations") or [], scheduling.get("tolerations") or [])
+            for name, constraint in (("nodeSelector", selector), ("tolerations", tolerations)):
+                if constraint:
+                    spec[name] = constraint
 
     async def validate(self, attributes: Attributes) -> None:
         spec = spec_of_written_pod(attributes)
@@ -73,18 +84,3 @@ def _set_overhead(attributes: Attributes, spec: Json, chosen: Json) -> None:
         raise refused(attributes, _OTHER_OVERHEAD)
     if overhead.get("podFixed"):
         spec["overhead"] = dict(overhead["podFixed"])
-
-
-def _set_scheduling(attributes: Attributes, spec: Json, scheduling: Json) -> None:
-    selector = dict(spec.get("nodeSelector") or {})
-    for key, value in sorted((scheduling.get("nodeSelector") or {}).items()):
-        if selector.setdefault(key, value) != value:
-            reason = (
-                f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
-                f"pod.spec.nodeSelector[{key}] = {selector[key]}"
-            )
-            raise refused(attributes, reason)
-    tolerations = merge_tolerations(spec.get("tolerations") or [], scheduling.get("tolerations") or [])
-    for name, constraint in (("nodeSelector", selector), ("tolerations", tolerations)):
-        if constraint:
-            spec[name] = constraint

@@ -49,19 +49,15 @@ class ServiceAccount(Handler):
         if is_mirror_pod(pod):
             _validate_mirror(attributes, pod["spec"])
         else:
-            _refuse(attributes, await self._completed(attributes, pod), unreferenced_secret, pod)
-
-    async def _completed(self, attributes: Attributes, pod: Json) -> Json:
-        """Complete the pod. Return its service account."""
-        spec = pod["spec"]
-        if not spec.get("serviceAccountName"):
-            spec["serviceAccountName"] = spec["serviceAccount"] = DEFAULT
-        account = await self._account_of(attributes, spec["serviceAccountName"])
-        if _mounts_token(account, spec):
-            _mount_token(spec)
-        if not spec.get("imagePullSecrets") and (secrets := account.get("imagePullSecrets")):
-            spec["imagePullSecrets"] = [{"name": secret["name"]} for secret in secrets]
-        return account
+            spec = pod["spec"]
+            if not spec.get("serviceAccountName"):
+                spec["serviceAccountName"] = spec["serviceAccount"] = DEFAULT
+            account = await self._account_of(attributes, spec["serviceAccountName"])
+            if _mounts_token(account, spec):
+                _mount_token(spec)
+            if not spec.get("imagePullSecrets") and (secrets := account.get("imagePullSecrets")):
+                spec["imagePullSecrets"] = [{"name": secret["name"]} for secret in secrets]
+            _refuse(attributes, account, unreferenced_secret, pod)
 
     async def validate(self, attributes: Attributes) -> None:
         pod = _written_pod(attributes)

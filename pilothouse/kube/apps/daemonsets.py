@@ -57,7 +57,11 @@ class DaemonSetStrategy(WorkloadStrategy):
 
     def default(self, obj: Json) -> None:
         """Raises BadRequest when the annotation is no number."""
-        _default_template_generation(obj)
+        text = annotations_of(obj).get(TEMPLATE_GENERATION)
+        try:
+            _set_template_generation(obj, 0 if text is None else parse_int64(text))
+        except ValueError as error:
+            raise BadRequest(f'DaemonSet in version "v1" cannot be handled as a DaemonSet: {error}') from None
         spec = obj["spec"]
         strategy = spec.setdefault("updateStrategy", {})
         strategy["type"] = strategy.get("type") or "RollingUpdate"
@@ -102,15 +106,6 @@ class DaemonSetStatusStrategy(StatusSubresource, DaemonSetStrategy):
         yield from self.validate_metadata_update(obj, old)
         yield from validate_daemon_set_status(part(obj, "status"), _STATUS)
         yield from validate_collisions(part(obj, "status"), part(old, "status"), _STATUS)
-
-
-def _default_template_generation(obj: Json) -> None:
-    """Default the annotation on decoding, so that managed fields assign it to the client."""
-    text = annotations_of(obj).get(TEMPLATE_GENERATION)
-    try:
-        _set_template_generation(obj, 0 if text is None else parse_int64(text))
-    except ValueError as error:
-        raise BadRequest(f'DaemonSet in version "v1" cannot be handled as a DaemonSet: {error}') from None
 
 
 def _template_generation(obj: Json) -> int:

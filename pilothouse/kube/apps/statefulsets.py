@@ -72,7 +72,14 @@ class StatefulSetStrategy(WorkloadStrategy):
     def default(self, obj: Json) -> None:
         spec = obj["spec"]
         spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
-        _default_strategy(spec.setdefault("updateStrategy", {}))
+        strategy = spec.setdefault("updateStrategy", {})
+        if not strategy.get("type"):
+            strategy["type"] = "RollingUpdate"
+            strategy.setdefault("rollingUpdate", {})
+        if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
+            strategy["rollingUpdate"].setdefault("partition", 0)
+            if enabled("MaxUnavailableStatefulSet"):
+                strategy["rollingUpdate"].setdefault("maxUnavailable", 1)
         policy = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
         for event in ("whenDeleted", "whenScaled"):
             policy[event] = policy.get(event) or "Retain"
@@ -133,17 +140,6 @@ def _history_warnings(obj: Json) -> Iterable[str]:
         yield (
             "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
         )
-
-
-def _default_strategy(strategy: Json) -> None:
-    """Default the update strategy. An explicit RollingUpdate keeps its parameters, even empty."""
-    if not strategy.get("type"):
-        strategy["type"] = "RollingUpdate"
-        strategy.setdefault("rollingUpdate", {})
-    if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
-        strategy["rollingUpdate"].setdefault("partition", 0)
-        if enabled("MaxUnavailableStatefulSet"):
-            strategy["rollingUpdate"].setdefault("maxUnavailable", 1)
 
 
 def _validate_stateful_set_update(spec: Json, old: Json, path: Path) -> Errors:

@@ -54,7 +54,11 @@ class JobStatusUpdate:
         for kind in _TERMINAL:
             if self._was(kind) and not self._is(kind):
                 yield from self._refuse_conditions(f"cannot disable the terminal {kind}=True condition")
-        yield from self._validate_counters()
+        spec = self.job["spec"]
+        scalable = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
+        for name in ("failed",) if scalable else ("failed", "succeeded"):
+            if (count := number(self.status, name)) < number(self.before, name):
+                yield invalid(self.path.child(name), count, f"cannot decrease the {name} counter")
         completion, start = self.status.get("completionTime"), self.status.get("startTime")
         if completion and self.before.get("completionTime") and self._changed("completionTime"):
             yield invalid(self.path.child("completionTime"), completion, FIELD_IMMUTABLE)
@@ -190,14 +194,6 @@ class JobStatusUpdate:
         if self.job["spec"].get("successPolicy") is not None and not met and self.complete:
             reason = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True"
             yield from self._refuse_conditions(reason)
-
-    def _validate_counters(self) -> Errors:
-        """Require counters not to decrease, except for a scaled-down indexed job."""
-        spec = self.job["spec"]
-        scalable = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
-        for name in ("failed",) if scalable else ("failed", "succeeded"):
-            if (count := number(self.status, name)) < number(self.before, name):
-                yield invalid(self.path.child(name), count, f"cannot decrease the {name} counter")
 
     def _validate_success_criteria_kept(self) -> Errors:
         is_met, was_met = self._is("SuccessCriteriaMet"), self._was("SuccessCriteriaMet")

@@ -45,7 +45,12 @@ class _Fixed:
 def validate_job_update(job: Json, old: Json, path: Path) -> Errors:
     spec, before = job["spec"], old["spec"]
     yield from validate_job_spec(spec, path, before)
-    yield from _validate_completions(spec, before, path)
+    completions = spec.get("completions")
+    if spec.get("completionMode") != INDEXED:
+        yield from _Fixed("completions", completions, before.get("completions"), completions).validate(path)
+    elif completions not in (None, before.get("completions"), spec.get("parallelism")):
+        reason = "can only be modified in tandem with spec.parallelism"
+        yield invalid(path.child("completions"), completions, reason)
     yield from validate_selector_unchanged(spec.get("selector"), before.get("selector"), path.child("selector"))
     yield from _validate_template(job, old, path)
     shown = {
@@ -59,47 +64,30 @@ def validate_job_update(job: Json, old: Json, path: Path) -> Errors:
         yield from _Fixed(name, spec.get(name), before.get(name), value).validate(path)
 
 
-def _validate_completions(spec: Json, old: Json, path: Path) -> Errors:
-    """Indexed jobs are scaled by changing completions and parallelism together."""
-    completions = spec.get("completions")
-    if spec.get("completionMode") != INDEXED:
-        yield from _Fixed("completions", completions, old.get("completions"), completions).validate(path)
-    elif completions not in (None, old.get("completions"), spec.get("parallelism")):
-        reason = "can only be modified in tandem with spec.parallelism"
-        yield invalid(path.child("completions"), completions, reason)
-
-
 def _validate_template(job: Json, old: Json, path: Path) -> Errors:
     template, before = job["spec"]["template"], deepcopy(old["spec"]["template"])
-    may_change, placed = _may_change_template(old), enabled("MutableSchedulingDirectivesForSuspendedJobs")
+    status = part(old, "status")
+    idle = not status.get("startTime") or is_condition_true(old, "Suspended")
+    may_change, placed = (
+        (bool(old["spec"].get("suspend")) and idle and number(status, "active") == 0),
+        enabled("MutableSchedulingDirectivesForSuspendedJobs"),
+    )
     scheduling = (
         may_change if placed else (bool(old["spec"].get("suspend")) and not part(old, "status").get("startTime"))
     )
     resources = may_change and enabled("MutablePodResourcesForSuspendedJobs")
     if scheduling:
-        _accept_scheduling(before, template)
+        _accept_node_affinity(before["spec"], template["spec"])
+        for name in ("nodeSelector", "tolerations", "schedulingGates"):
+            before["spec"][name] = template["spec"].get(name)
+        for name in ("annotations", "labels"):
+            before.setdefault("metadata", {})[name] = part(template, "metadata").get(name)
     if not resources:
         yield from _Fixed("template", template, before, _shown_template(template)).validate(path)
         return
     _accept_resources(before["spec"], template["spec"])
     shown = internal_pod_spec(template["spec"])
     yield from _Fixed("template.spec", template["spec"], before["spec"], shown).validate(path)
-
-
-def _may_change_template(job: Json) -> bool:
-    """Report whether the job is suspended, without pods, and not started or reported as suspended."""
-    status = part(job, "status")
-    idle = not status.get("startTime") or is_condition_true(job, "Suspended")
-    return bool(job["spec"].get("suspend")) and idle and number(status, "active") == 0
-
-
-def _accept_scheduling(before: Json, template: Json) -> None:
-    """Accept changes of scheduling directives and labels of a waiting job."""
-    _accept_node_affinity(before["spec"], template["spec"])
-    for name in ("nodeSelector", "tolerations", "schedulingGates"):
-        before["spec"][name] = template["spec"].get(name)
-    for name in ("annotations", "labels"):
-        before.setdefault("metadata", {})[name] = part(template, "metadata").get(name)
 
 
 def _accept_node_affinity(before: Json, spec: Json) -> None:

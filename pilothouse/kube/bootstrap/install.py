@@ -78,9 +78,6 @@ class Bootstrap:
         self._add_last(server, "stop-kube-apiserver-identity-lease-controller", lease.stop)
         self._add(server, "start-kube-apiserver-identity-lease-garbage-collector", collector.start)
         self._add(server, "start-legacy-token-tracking-controller", LegacyTokenTracking(config_maps).start)
-        self._install_kubernetes_service(server)
-
-    def _install_kubernetes_service(self, server: GenericAPIServer) -> None:
         controller = KubernetesService(
             tracked_access(self.services.registry),
             self._reconciler(),

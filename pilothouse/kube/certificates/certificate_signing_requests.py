@@ -70,7 +70,12 @@ class CertificateSigningRequestStatusStrategy(CertificateSigningRequestStrategy)
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         carry_over(obj, old, "spec")
         for kind in (APPROVED, DENIED):
-            _keep_conditions(obj, old, kind)
+            conditions = items(obj, "status", "conditions")
+            before = [item for item in items(old, "status", "conditions") if text(item, "type") == kind]
+            places = [position for position, each in enumerate(conditions) if text(each, "type") == kind]
+            if len(places) == len(before):
+                for position, condition in zip(places, before, strict=True):
+                    conditions[position] = condition
         _fill_in_times(obj, old)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
@@ -90,16 +95,6 @@ class CertificateSigningRequestApprovalStrategy(CertificateSigningRequestStrateg
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         return self._validate_update(obj, old, may_decide=True)
-
-
-def _keep_conditions(obj: Json, old: Json, kind: str) -> None:
-    """Keep stored conditions outside this subresource, if their number is unchanged."""
-    conditions = items(obj, "status", "conditions")
-    before = [item for item in items(old, "status", "conditions") if text(item, "type") == kind]
-    places = [position for position, each in enumerate(conditions) if text(each, "type") == kind]
-    if len(places) == len(before):
-        for position, condition in zip(places, before, strict=True):
-            conditions[position] = condition
 
 
 def _fill_in_times(obj: Json, old: Json) -> None:

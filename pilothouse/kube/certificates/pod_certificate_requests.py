@@ -54,7 +54,19 @@ class PodCertificateRequestStrategy(SeparateStatusStrategy):
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
-        yield from _validate_spec(part(obj, "spec"), root("spec"))
+        spec = part(obj, "spec")
+        path = root("spec")
+        yield from validate_signer_name(text(spec, "signerName"), path.child("signerName"))
+        if spec.get("unverifiedUserAnnotations") is not None:
+            yield from user_annotations(spec["unverifiedUserAnnotations"], path.child("unverifiedUserAnnotations"))
+        for name, uid in (("podName", "podUID"), ("serviceAccountName", "serviceAccountUID"), ("nodeName", "nodeUID")):
+            yield from follow(is_dns1123_subdomain, text(spec, name), path.child(name))
+            yield from _validate_uid(text(spec, uid), path.child(uid))
+        seconds = spec["maxExpirationSeconds"]
+        most = LONGEST_OF_KUBERNETES if is_kubernetes_signer_name(text(spec, "signerName")) else LONGEST
+        if not SHORTEST <= seconds <= most:
+            yield invalid(path.child("maxExpirationSeconds"), seconds, f"must be in the range [{SHORTEST}, {most}]")
+        yield from validate_keys(spec)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
@@ -71,20 +83,6 @@ class PodCertificateRequestStatusStrategy(StatusSubresource, PodCertificateReque
     def validate_update(self, obj: Json, old: Json) -> Errors:
         errors = list(self.validate_metadata_update(obj, old))
         yield from errors or validate_status(obj, old, self._clock)
-
-
-def _validate_spec(spec: Json, path: Path) -> Errors:
-    yield from validate_signer_name(text(spec, "signerName"), path.child("signerName"))
-    if spec.get("unverifiedUserAnnotations") is not None:
-        yield from user_annotations(spec["unverifiedUserAnnotations"], path.child("unverifiedUserAnnotations"))
-    for name, uid in (("podName", "podUID"), ("serviceAccountName", "serviceAccountUID"), ("nodeName", "nodeUID")):
-        yield from follow(is_dns1123_subdomain, text(spec, name), path.child(name))
-        yield from _validate_uid(text(spec, uid), path.child(uid))
-    seconds = spec["maxExpirationSeconds"]
-    most = LONGEST_OF_KUBERNETES if is_kubernetes_signer_name(text(spec, "signerName")) else LONGEST
-    if not SHORTEST <= seconds <= most:
-        yield invalid(path.child("maxExpirationSeconds"), seconds, f"must be in the range [{SHORTEST}, {most}]")
-    yield from validate_keys(spec)
 
 
 def _validate_uid(uid: str, path: Path) -> Errors:

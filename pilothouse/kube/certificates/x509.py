@@ -44,7 +44,17 @@ def request_problem(encoded: str) -> str:
         return str(error)
     except (ValueError, UnsupportedAlgorithm):
         return "x509: cannot verify signature: algorithm unimplemented"
-    return _verification_failure(request)
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+    key = request.public_key()
+    if isinstance(key, RSAPublicKey):
+        return "crypto/rsa: verification error"
+    return (
+        "x509: ECDSA verification failure"
+        if isinstance(key, EllipticCurvePublicKey)
+        else "x509: Ed25519 verification failure"
+    )
 
 
 def _is_signed_by_sha1(request: CertificateSigningRequest) -> bool:
@@ -68,20 +78,6 @@ def _is_signed_by_sha1(request: CertificateSigningRequest) -> bool:
     except InvalidSignature:
         return False
     return True
-
-
-def _verification_failure(request: CertificateSigningRequest) -> str:
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-
-    key = request.public_key()
-    if isinstance(key, RSAPublicKey):
-        return "crypto/rsa: verification error"
-    return (
-        "x509: ECDSA verification failure"
-        if isinstance(key, EllipticCurvePublicKey)
-        else "x509: Ed25519 verification failure"
-    )
 
 
 def organizations(request: CertificateSigningRequest) -> list[str]:

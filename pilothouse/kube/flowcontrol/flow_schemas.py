@@ -64,7 +64,21 @@ class FlowSchemaStrategy(SpecAndStatusStrategy):
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
         name, spec = name_of(obj), part(obj, "spec")
-        yield from _validate_spec(spec, name, root("spec"))
+        path = root("spec")
+        yield from _validate_precedence(number(spec, "matchingPrecedence"), name, path.child("matchingPrecedence"))
+        method = spec.get("distinguisherMethod")
+        if method is not None and method.get("type") not in _DISTINGUISHERS:
+            yield not_supported(path.child("distinguisherMethod", "type"), _method(method), _DISTINGUISHERS)
+        level, where = (
+            text(spec, "priorityLevelConfiguration", "name"),
+            path.child("priorityLevelConfiguration", "name"),
+        )
+        if level:
+            yield from follow(name_is_dns_subdomain, level, where)
+        else:
+            yield required(where, "must reference a priority level")
+        for position, rule in enumerate(items(spec, "rules")):
+            yield from validate_rule(rule, path.child("rules").index(position))
         fixed = MANDATORY_SCHEMAS.get(name)
         if fixed is not None and not semantically_equal(spec, fixed):
             yield invalid(root("spec"), _shown_spec(spec), f"spec of '{name}' must equal the fixed value")
@@ -76,20 +90,6 @@ class FlowSchemaStrategy(SpecAndStatusStrategy):
 
 class FlowSchemaStatusStrategy(FlowControlStatus, FlowSchemaStrategy):
     pass
-
-
-def _validate_spec(spec: Json, name: str, path: Path) -> Errors:
-    yield from _validate_precedence(number(spec, "matchingPrecedence"), name, path.child("matchingPrecedence"))
-    method = spec.get("distinguisherMethod")
-    if method is not None and method.get("type") not in _DISTINGUISHERS:
-        yield not_supported(path.child("distinguisherMethod", "type"), _method(method), _DISTINGUISHERS)
-    level, where = text(spec, "priorityLevelConfiguration", "name"), path.child("priorityLevelConfiguration", "name")
-    if level:
-        yield from follow(name_is_dns_subdomain, level, where)
-    else:
-        yield required(where, "must reference a priority level")
-    for position, rule in enumerate(items(spec, "rules")):
-        yield from validate_rule(rule, path.child("rules").index(position))
 
 
 def _validate_precedence(precedence: int, name: str, path: Path) -> Errors:

@@ -80,36 +80,30 @@ class ConfigurationConsumer:
             schemas = self._schemas.all()
             self._controller.configure(schemas, self._levels.all())
             for schema in schemas:
-                wanted = self._condition(schema)
+                level = schema["spec"]["priorityLevelConfiguration"]["name"]
+                exists = self._levels.get(level) is not None
+                what = f"This FlowSchema references the PriorityLevelConfiguration object named {quote(level)}"
+                wanted = {
+                    "type": _DANGLING,
+                    "status": "False" if exists else "True",
+                    "lastTransitionTime": now(),
+                    "reason": "Found" if exists else "NotFound",
+                    "message": f"{what} {'and it exists' if exists else 'but there is no such object'}",
+                }
                 conditions = (schema.get("status") or {}).get("conditions") or []
                 known: Json = next((condition for condition in conditions if condition.get("type") == _DANGLING), {})
                 if not all(known.get(field) == wanted[field] for field in ("status", "reason", "message")):
                     try:
-                        await self._statuses.apply(_applied(schema, wanted))
+                        kind = FLOW_SCHEMAS.kind
+                        meta = {"name": name_of(schema)}
+                        await self._statuses.apply(
+                            {
+                                "kind": kind.kind,
+                                "apiVersion": kind.api_version,
+                                "metadata": meta,
+                                "status": {"conditions": [wanted]},
+                            }
+                        )
                     except StatusError as error:
                         _log.warning("the status of flow schema %s is not written: %s", name_of(schema), error)
             await self._changed.wait()
-
-    def _condition(self, schema: Json) -> Json:
-        level = schema["spec"]["priorityLevelConfiguration"]["name"]
-        exists = self._levels.get(level) is not None
-        what = f"This FlowSchema references the PriorityLevelConfiguration object named {quote(level)}"
-        return {
-            "type": _DANGLING,
-            "status": "False" if exists else "True",
-            "lastTransitionTime": now(),
-            "reason": "Found" if exists else "NotFound",
-            "message": f"{what} {'and it exists' if exists else 'but there is no such object'}",
-        }
-
-
-def _applied(schema: Json, condition: Json) -> Json:
-    """Return the apply configuration with the condition only."""
-    kind = FLOW_SCHEMAS.kind
-    meta = {"name": name_of(schema)}
-    return {
-        "kind": kind.kind,
-        "apiVersion": kind.api_version,
-        "metadata": meta,
-        "status": {"conditions": [condition]},
-    }

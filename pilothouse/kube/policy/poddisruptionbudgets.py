@@ -61,7 +61,16 @@ def _strip_deprecated_label(selector: Json | None) -> None:
 def _validate_spec(spec: Json, old: Json | None = None) -> Errors:
     limits = {name: spec[name] for name in ("minAvailable", "maxUnavailable") if spec.get(name) is not None}
     if len(limits) == 2:
-        yield invalid(_SPEC, _shown(spec), "minAvailable and maxUnavailable cannot be both set")
+        yield invalid(
+            _SPEC,
+            {
+                "MinAvailable": spec.get("minAvailable"),
+                "Selector": shown_selector(spec.get("selector")),
+                "MaxUnavailable": spec.get("maxUnavailable"),
+                "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
+            },
+            "minAvailable and maxUnavailable cannot be both set",
+        )
     for name, limit in limits.items():
         yield from validate_positive_int_or_percent(limit, _SPEC.child(name))
         yield from validate_not_more_than_100_percent(limit, _SPEC.child(name))
@@ -71,16 +80,6 @@ def _validate_spec(spec: Json, old: Json | None = None) -> Errors:
     if (policy := spec.get("unhealthyPodEvictionPolicy")) is not None:
         supported = ("AlwaysAllow", "IfHealthyBudget")
         yield from one_of(policy, _SPEC.child("unhealthyPodEvictionPolicy"), supported)
-
-
-def _shown(spec: Json) -> Json:
-    """Return the spec as upstream's messages print it."""
-    return {
-        "MinAvailable": spec.get("minAvailable"),
-        "Selector": shown_selector(spec.get("selector")),
-        "MaxUnavailable": spec.get("maxUnavailable"),
-        "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
-    }
 
 
 def _limit(field: str) -> Cell:

@@ -32,7 +32,18 @@ class RoleBindingStrategy(KubeStrategy):
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
-        yield from _validate_role(obj.get("roleRef") or {}, self.role_kinds)
+        reference = obj.get("roleRef") or {}
+        kinds = self.role_kinds
+        path = root("roleRef")
+        group, kind, name = (reference.get(key) or "" for key in ("apiGroup", "kind", "name"))
+        if group != GROUP:
+            yield not_supported(path.child("apiGroup"), group, (GROUP,))
+        if kind not in kinds:
+            yield not_supported(path.child("kind"), kind, kinds)
+        if not name:
+            yield required(path.child("name"))
+        for problem in name_is_path_segment(name) if name else ():
+            yield invalid(path.child("name"), name, problem)
         for position, subject in enumerate(obj.get("subjects") or ()):
             yield from validate_subject(subject, self.namespaced, root("subjects").index(position))
 
@@ -53,19 +64,6 @@ def _as_messages_show(reference: Json) -> Json:
     return {name: reference.get(name[0].lower() + name[1:], "") for name in ("APIGroup", "Kind", "Name")} | {
         "APIGroup": reference.get("apiGroup", "")
     }
-
-
-def _validate_role(reference: Json, kinds: tuple[str, ...]) -> Errors:
-    path = root("roleRef")
-    group, kind, name = (reference.get(key) or "" for key in ("apiGroup", "kind", "name"))
-    if group != GROUP:
-        yield not_supported(path.child("apiGroup"), group, (GROUP,))
-    if kind not in kinds:
-        yield not_supported(path.child("kind"), kind, kinds)
-    if not name:
-        yield required(path.child("name"))
-    for problem in name_is_path_segment(name) if name else ():
-        yield invalid(path.child("name"), name, problem)
 
 
 def validate_subject(subject: Json, namespaced: bool, path: Path) -> Errors:

@@ -70,7 +70,12 @@ class BoundTokenValidator:
             raise InvalidToken(f"service account UID ({uid_of(result)}) does not match claim ({text(claimed, 'uid')})")
         if self._is_deleted(result):
             raise InvalidToken(f"service account {namespace}/{name} has been deleted")
-        await self._check_bound(namespace, private)
+        if secret := private.get("secret"):
+            self._check_reference("secret", secret, await self.getter.secret(namespace, text(secret, "name")))
+        if pod := private.get("pod"):
+            self._check_reference("pod", pod, await self.getter.pod(namespace, text(pod, "name")))
+        elif node := private.get("node"):
+            self._check_reference("node", node, await self.getter.node(text(node, "name")))
         return self._staleness(claims) if private.get("warnafter") else NO_REMARKS
 
     def _staleness(self, claims: Json) -> TokenRemarks:
@@ -81,15 +86,6 @@ class BoundTokenValidator:
         STALE_TOKENS.inc()
         told = f"subject: {text(claims, 'sub')}, seconds after warning threshold: {int(now) - warn_after}"
         return TokenRemarks(annotations=(("authentication.k8s.io/stale-token", told),))
-
-    async def _check_bound(self, namespace: str, private: Json) -> None:
-        """A pod's token names the pod's node, too, but lives and dies with the pod."""
-        if secret := private.get("secret"):
-            self._check_reference("secret", secret, await self.getter.secret(namespace, text(secret, "name")))
-        if pod := private.get("pod"):
-            self._check_reference("pod", pod, await self.getter.pod(namespace, text(pod, "name")))
-        elif node := private.get("node"):
-            self._check_reference("node", node, await self.getter.node(text(node, "name")))
 
     def _check_reference(self, kind: str, claimed: Json, found: Json | None) -> None:
         if found is None:

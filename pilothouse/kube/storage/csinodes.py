@@ -24,7 +24,17 @@ class CSINodeStrategy(KubeStrategy):
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
-        yield from _validate_drivers(items(obj, "spec", "drivers"))
+        drivers = items(obj, "spec", "drivers")
+        names: set[str] = set()
+        for position, driver in enumerate(drivers):
+            path, name = _DRIVERS.index(position), text(driver, "name")
+            yield from validate_csi_driver_name(name, path.child("name"))
+            yield from _validate_node_id(text(driver, "nodeID"), path.child("nodeID"))
+            yield from nonnegative(part(driver, "allocatable").get("count") or 0, path.child("allocatable", "count"))
+            if name in names:
+                yield duplicate(path.child("name"), name)
+            names.add(name)
+            yield from _validate_topology_keys(items(driver, "topologyKeys"), path)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate(obj)
@@ -42,19 +52,6 @@ def _fixed(driver: Json) -> Json:
         "TopologyKeys": driver.get("topologyKeys"),
         "Allocatable": None,
     }
-
-
-def _validate_drivers(drivers: Sequence[Json]) -> Errors:
-    names: set[str] = set()
-    for position, driver in enumerate(drivers):
-        path, name = _DRIVERS.index(position), text(driver, "name")
-        yield from validate_csi_driver_name(name, path.child("name"))
-        yield from _validate_node_id(text(driver, "nodeID"), path.child("nodeID"))
-        yield from nonnegative(part(driver, "allocatable").get("count") or 0, path.child("allocatable", "count"))
-        if name in names:
-            yield duplicate(path.child("name"), name)
-        names.add(name)
-        yield from _validate_topology_keys(items(driver, "topologyKeys"), path)
 
 
 def _validate_node_id(node_id: str, path: Path) -> Errors:

@@ -79,7 +79,20 @@ class NodeTokens:
                 problems.append(error.message)
         if problems:
             return f"error validating audience {quote(audience)}: {aggregate(problems)}"
-        return "" if await self._may_ask_for(attributes, audience) else _not_authorized(attributes, audience)
+        question = Question(
+            user=attributes.user,
+            verb=_VERB,
+            is_resource=True,
+            version="v1",
+            resource=audience,
+            namespace=attributes.namespace,
+            name=attributes.name,
+        )
+        return (
+            ""
+            if ((await self.authorizer.authorize(question)).decision is Decision.ALLOW)
+            else _not_authorized(attributes, audience)
+        )
 
     async def _has_audience(self, pod: Json, volume: Json, audience: str) -> bool:
         """Report whether a volume of the pod declares the audience. Raise NotFound."""
@@ -106,18 +119,6 @@ class NodeTokens:
         if "csi" in volume:
             return text(volume, "csi", "driver")
         return next((driver for source, driver in _DRIVERS.items() if source in volume), "")
-
-    async def _may_ask_for(self, attributes: Attributes, audience: str) -> bool:
-        question = Question(
-            user=attributes.user,
-            verb=_VERB,
-            is_resource=True,
-            version="v1",
-            resource=audience,
-            namespace=attributes.namespace,
-            name=attributes.name,
-        )
-        return (await self.authorizer.authorize(question)).decision is Decision.ALLOW
 
 
 def _not_authorized(attributes: Attributes, audience: str) -> str:

@@ -133,7 +133,11 @@ class ClaimEvaluator:
     def in_scope(self, scope: Json, obj: Json) -> bool:
         if scope.get("scopeName") != VOLUME_ATTRIBUTES_CLASS:
             return False
-        names = _attributes_classes(obj)
+        names = {
+            text(obj, "spec", "volumeAttributesClassName"),
+            text(obj, "status", "currentVolumeAttributesClassName"),
+            text(obj, "status", "modifyVolumeStatus", "targetVolumeAttributesClassName"),
+        } - {""}
         return any(in_values(scope, name) for name in names) if names else in_values(scope, None)
 
     def missing(self, names: Iterable[str], obj: Json) -> str:
@@ -146,15 +150,6 @@ class ClaimEvaluator:
         if name := storage_class(obj):
             used |= {f"{name}{_OF_CLASS}{item}": used[item] for item in _NAMES if item in used}
         return used
-
-
-def _attributes_classes(claim: Json) -> set[str]:
-    """Return the current, desired and pending volume attributes classes."""
-    return {
-        text(claim, "spec", "volumeAttributesClassName"),
-        text(claim, "status", "currentVolumeAttributesClassName"),
-        text(claim, "status", "modifyVolumeStatus", "targetVolumeAttributesClassName"),
-    } - {""}
 
 
 def _storage(claim: Json) -> Quantity | None:
