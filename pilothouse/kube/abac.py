@@ -119,6 +119,7 @@ def _policy(line: bytes) -> ABACPolicy:
     if not isinstance(said, dict):
         raise ValueError(f"{NO_VERSION_OR_KIND}json: cannot unmarshal into an object")
     if (said.get("apiVersion"), said.get("kind")) != _KIND:
+        # The unversioned format: a missing field matches everything.
         policy = _read(said, _OLD_FIELDS)
         everybody = not policy.user and not policy.group
         return replace(

@@ -114,17 +114,13 @@ class Row:
         return is_stable or registries.any_enabled(*(GroupVersion(self.resource.group, name) for name in versions))
 
 
-def _no_hooks(_: Registries) -> Mapping[str, PostStartHook]:
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class Group:
     """A group as a list of rows. Versions are in the order of the rows, preferred version first."""
 
     name: str
     rows: tuple[Row, ...]
-    hooks: Callable[[Registries], Mapping[str, PostStartHook]] = field(default=_no_hooks)
+    hooks: Callable[[Registries], Mapping[str, PostStartHook]] = field(default=lambda _: {})
 
     def open(self, registries: Registries) -> APIGroup:
         versions: dict[str, list[ServedResource]] = {}

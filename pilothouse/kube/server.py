@@ -133,7 +133,12 @@ class KubeServer:
 
             install_log_files(self.generic)
         install_openid(self.generic, config.service_accounts, lambda: config.external_address)
-        self._keep_caches()
+        for name in _HOOKS_WITHOUT_WORK:
+            self.generic.add_post_start_hook(name, nothing_to_start)
+        self.generic.add_post_start_hook("generic-apiserver-start-informers", self._start_caches)
+        self.generic.add_post_start_hook("storage-readiness", self._fill_caches)
+        self.generic.add_health_check(HealthCheck("informer-sync", self._check_caches, endpoints=(READYZ,)))
+        self.generic.add_drained(self.registries.stop)
         Bootstrap(
             self.registries,
             legacy.services,
@@ -174,14 +179,6 @@ class KubeServer:
             for name, hook in group.post_start_hooks.items():
                 self.generic.add_post_start_hook(name, hook)
         install_group_list(self.generic, served)
-
-    def _keep_caches(self) -> None:
-        for name in _HOOKS_WITHOUT_WORK:
-            self.generic.add_post_start_hook(name, nothing_to_start)
-        self.generic.add_post_start_hook("generic-apiserver-start-informers", self._start_caches)
-        self.generic.add_post_start_hook("storage-readiness", self._fill_caches)
-        self.generic.add_health_check(HealthCheck("informer-sync", self._check_caches, endpoints=(READYZ,)))
-        self.generic.add_drained(self.registries.stop)
 
     async def _start_caches(self, context: HookContext) -> None:
         await self.registries.start()

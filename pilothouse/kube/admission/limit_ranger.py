@@ -37,7 +37,20 @@ class LimitRanger(Handler):
         if attributes.obj is None or attributes.kind.kind != "Pod" or not _concerns(attributes):
             return
         for limit_range in await self._limit_ranges(attributes.namespace):
-            _give_defaults(attributes.obj, limit_range)
+            limits, requests = _defaults(limit_range, "default"), _defaults(limit_range, "defaultRequest")
+            changes: list[str] = []
+            for field, shown in (("containers", "container"), ("initContainers", "init container")):
+                for container in items(attributes.obj, "spec", field):
+                    called = f"{shown} {container.get('name') or ''}"
+                    resources = container.setdefault("resources", {})
+                    set_limits = _fill(resources, "limits", limits)
+                    set_requests = _fill(resources, "requests", requests)
+                    changes += [f"{', '.join(set_requests)} request for {called}"] if set_requests else []
+                    changes += [f"{', '.join(set_limits)} limit for {called}"] if set_limits else []
+            if changes:
+                meta = metadata(attributes.obj)
+                message = "LimitRanger plugin set: " + "; ".join(changes)
+                meta["annotations"] = (meta.get("annotations") or {}) | {ANNOTATION: message}
 
     async def validate(self, attributes: Attributes) -> None:
         if attributes.obj is None or not _concerns(attributes):
@@ -58,22 +71,6 @@ def _concerns(attributes: Attributes) -> bool:
     if attributes.kind.kind == "Pod" and attributes.operation is Operation.UPDATE:
         return attributes.subresource == "resize"
     return not attributes.subresource
-
-
-def _give_defaults(pod: Json, limit_range: Json) -> None:
-    limits, requests = _defaults(limit_range, "default"), _defaults(limit_range, "defaultRequest")
-    said: list[str] = []
-    for field, shown in (("containers", "container"), ("initContainers", "init container")):
-        for container in items(pod, "spec", field):
-            called = f"{shown} {container.get('name') or ''}"
-            resources = container.setdefault("resources", {})
-            set_limits = _fill(resources, "limits", limits)
-            set_requests = _fill(resources, "requests", requests)
-            said += [f"{', '.join(set_requests)} request for {called}"] if set_requests else []
-            said += [f"{', '.join(set_limits)} limit for {called}"] if set_limits else []
-    if said:
-        annotations = metadata(pod).get("annotations") or {}
-        metadata(pod)["annotations"] = annotations | {ANNOTATION: "LimitRanger plugin set: " + "; ".join(said)}
 
 
 def _defaults(limit_range: Json, field: str) -> dict[str, str]:

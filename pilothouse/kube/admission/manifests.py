@@ -157,11 +157,10 @@ class _Loading:
             for item in body.obj.get("items") or ():
                 self._add_item(orjson.dumps(item), file)
             return
-        result = self._kinds.get(body.gvk.kind.removesuffix(_LIST))
-        if result is None or body.gvk.version != "v1":
+        kind = self._kinds.get(body.gvk.kind.removesuffix(_LIST))
+        if kind is None or body.gvk.version != "v1":
             type = self._scheme.type_of(body.gvk)
             raise ManifestError(f"unsupported resource type *{type.node.go_type if type else body.gvk.kind}")
-        kind = result
         objects = [*_objects(body)]
         for obj in objects:
             _complete(obj, kind)

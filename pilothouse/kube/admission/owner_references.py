@@ -42,7 +42,19 @@ class OwnerReferencesPermissionEnforcement(Handler):
         if owners == old:
             return
         if attributes.operation is not Operation.CREATE:
-            await self._require_delete(attributes)
+            resource = attributes.resource
+            asked = self._ask(
+                attributes,
+                verb="delete",
+                namespace=attributes.namespace,
+                group=resource.group,
+                version=resource.version,
+                resource=resource.resource,
+                subresource=attributes.subresource,
+                name=attributes.name,
+            )
+            reason = "cannot set an ownerRef on a resource you can't delete"
+            await self._require(attributes, asked, reason)
         blocking = [
             owner
             for owner in owners
@@ -52,21 +64,6 @@ class OwnerReferencesPermissionEnforcement(Handler):
         if blocking and not await self._may_finalize_anything(attributes):
             for owner in blocking:
                 await self._require_finalizers(attributes, owner)
-
-    async def _require_delete(self, attributes: Attributes) -> None:
-        resource = attributes.resource
-        asked = self._ask(
-            attributes,
-            verb="delete",
-            namespace=attributes.namespace,
-            group=resource.group,
-            version=resource.version,
-            resource=resource.resource,
-            subresource=attributes.subresource,
-            name=attributes.name,
-        )
-        reason = "cannot set an ownerRef on a resource you can't delete"
-        await self._require(attributes, asked, reason)
 
     async def _may_finalize_anything(self, attributes: Attributes) -> bool:
         asked = self._ask(attributes, group="*", version="*", resource="*", name="*")

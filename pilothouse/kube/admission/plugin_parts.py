@@ -158,7 +158,12 @@ class OwnWebhooks:
     others: WebhookClient
 
     async def post(self, config: Json, body: Json, *, timeout: float) -> Json:
-        path = _own_path(config)
+        if service := config.get("service"):
+            named = (service["namespace"], service["name"], service.get("port") or 443)
+            path = f"/{(service.get('path') or '').lstrip('/')}" if named == _SERVICE else None
+        else:
+            url = urlsplit(config.get("url") or "")
+            path = url.path or "/" if (url.hostname, url.port or 443) == _HOST else None
         if path is None:
             return await self.others.post(config, body, timeout=timeout)
         over = asyncio.get_running_loop().time() + timeout
@@ -174,15 +179,6 @@ class OwnWebhooks:
                 raise WebhookCallFailed(DEADLINE_EXCEEDED) from None
             status = error if isinstance(error, StatusError) else None
             raise WebhookCallFailed(str(error) if status is None else status.message, status=status) from None
-
-
-def _own_path(config: Json) -> str | None:
-    """Return the path of a webhook served by this server, or None for an external webhook."""
-    if service := config.get("service"):
-        named = (service["namespace"], service["name"], service.get("port") or 443)
-        return f"/{(service.get('path') or '').lstrip('/')}" if named == _SERVICE else None
-    url = urlsplit(config.get("url") or "")
-    return url.path or "/" if (url.hostname, url.port or 443) == _HOST else None
 
 
 class PolicyParams:

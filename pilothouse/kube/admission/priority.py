@@ -52,7 +52,16 @@ class Priority(Handler):
                 )
                 raise refused(attributes, reason)
             spec["priority"] = value
-            self._set_preemption_policy(attributes, spec, chosen.get("preemptionPolicy"))
+            policy = chosen.get("preemptionPolicy")
+            if policy is not None:
+                given = spec.get("preemptionPolicy")
+                if given is not None and given != policy:
+                    reason = (
+                        f"the string value of PreemptionPolicy ({given}) must not be provided in pod spec; "
+                        f"priority admission controller computed {policy} from the given PriorityClass name"
+                    )
+                    raise refused(attributes, reason)
+                spec["preemptionPolicy"] = policy
         elif attributes.old is not None:
             before = attributes.old.get("spec") or {}
             for name in _KEPT:
@@ -98,18 +107,6 @@ class Priority(Handler):
             return _NO_CLASS
         spec["priorityClassName"] = name_of(default)
         return default
-
-    def _set_preemption_policy(self, attributes: Attributes, spec: Json, policy: str | None) -> None:
-        if policy is None:
-            return
-        given = spec.get("preemptionPolicy")
-        if given is not None and given != policy:
-            reason = (
-                f"the string value of PreemptionPolicy ({given}) must not be provided in pod spec; "
-                f"priority admission controller computed {policy} from the given PriorityClass name"
-            )
-            raise refused(attributes, reason)
-        spec["preemptionPolicy"] = policy
 
 
 class StoredPriorityClasses:

@@ -32,7 +32,12 @@ class RuntimeClass(Handler):
         chosen = None if spec is None else await self._class_of(attributes, spec)
         if spec is None or chosen is None:
             return
-        _set_overhead(attributes, spec, chosen)
+        overhead = chosen.get("overhead")
+        if overhead is not None:
+            if spec.get("overhead") and not _same_overhead(overhead, spec):
+                raise refused(attributes, _OTHER_OVERHEAD)
+            if overhead.get("podFixed"):
+                spec["overhead"] = dict(overhead["podFixed"])
         if (scheduling := chosen.get("scheduling")) is not None:
             selector = dict(spec.get("nodeSelector") or {})
             for key, value in sorted((scheduling.get("nodeSelector") or {}).items()):
@@ -74,13 +79,3 @@ class RuntimeClass(Handler):
 
 def _same_overhead(overhead: Json, spec: Json) -> bool:
     return same_spec({"overhead": overhead.get("podFixed") or {}}, {"overhead": spec.get("overhead") or {}})
-
-
-def _set_overhead(attributes: Attributes, spec: Json, chosen: Json) -> None:
-    overhead = chosen.get("overhead")
-    if overhead is None:
-        return
-    if spec.get("overhead") and not _same_overhead(overhead, spec):
-        raise refused(attributes, _OTHER_OVERHEAD)
-    if overhead.get("podFixed"):
-        spec["overhead"] = dict(overhead["podFixed"])

@@ -157,13 +157,28 @@ def validate_named_rule(rule: Json, path: Path) -> Errors:
 
 
 def validate_rule(rule: Json, path: Path) -> Errors:
-    yield from _validate_operations(items(rule, "operations"), path.child("operations"))
+    operations = items(rule, "operations")
+    operations_path = path.child("operations")
+    yield from _validate_choice(operations, operations_path, "operations")
+    for position, operation in enumerate(operations):
+        yield from one_of(operation, operations_path.index(position), OPERATIONS)
     yield from _validate_choice(items(rule, "apiGroups"), path.child("apiGroups"), "API groups")
     yield from _validate_choice(items(rule, "apiVersions"), path.child("apiVersions"), "API versions")
     for position, version in enumerate(items(rule, "apiVersions")):
         if not version:
             yield required(path.child("apiVersions").index(position))
-    yield from _validate_resources(items(rule, "resources"), path.child("resources"))
+    resources = items(rule, "resources")
+    resources_path = path.child("resources")
+    if not resources:
+        yield required(resources_path)
+    yield from _validate_subresources(resources, resources_path)
+    if len(resources) > 1 and "*/*" in resources:
+        yield invalid(resources_path, resources, "if '*/*' is present, must not specify other resources")
+    plain = [resource for resource in resources if resource and "/" not in resource]
+    # As upstream does, only the last resource without a subresource counts.
+    if "*" in plain and plain[-1] != "*":
+        reason = "if '*' is present, must not specify other resources without subresources"
+        yield invalid(resources_path, resources, reason)
     if rule.get("scope") is not None:
         yield from one_of(rule["scope"], path.child("scope"), _SCOPES)
 
@@ -176,30 +191,11 @@ def validate_mutating_operations(rules: Iterable[Json], path: Path) -> Errors:
                 yield not_supported(path, operation, MUTATING_OPERATIONS)
 
 
-def _validate_operations(operations: Sequence[str], path: Path) -> Errors:
-    yield from _validate_choice(operations, path, "operations")
-    for position, operation in enumerate(operations):
-        yield from one_of(operation, path.index(position), OPERATIONS)
-
-
 def _validate_choice(values: Sequence[str], path: Path, what: str) -> Errors:
     if not values:
         yield required(path)
     if len(values) > 1 and "*" in values:
         yield invalid(path, values, f"if '*' is present, must not specify other {what}")
-
-
-def _validate_resources(resources: Sequence[str], path: Path) -> Errors:
-    if not resources:
-        yield required(path)
-    yield from _validate_subresources(resources, path)
-    if len(resources) > 1 and "*/*" in resources:
-        yield invalid(path, resources, "if '*/*' is present, must not specify other resources")
-    plain = [resource for resource in resources if resource and "/" not in resource]
-    # As upstream does, only the last resource without a subresource counts.
-    if "*" in plain and plain[-1] != "*":
-        reason = "if '*' is present, must not specify other resources without subresources"
-        yield invalid(path, resources, reason)
 
 
 def _validate_subresources(resources: Sequence[str], path: Path) -> Errors:

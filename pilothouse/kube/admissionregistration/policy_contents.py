@@ -70,29 +70,25 @@ def _validate_validation(compiler: AdmissionCompiler, validation: Json, path: Pa
         may_use = Declarations(params=params)
         where = path.child("expression")
         yield from validate_expression(compiler, expression, where, declarations=may_use, types=BOOL)
-    yield from _validate_message_expression(compiler, validation, path.child("messageExpression"), params=params)
-    yield from _validate_message(text(validation, "message"), path.child("message"))
-    if validation.get("reason") is not None:
-        yield from one_of(validation["reason"], path.child("reason"), _REASONS)
-
-
-def _validate_message_expression(compiler: AdmissionCompiler, validation: Json, path: Path, *, params: bool) -> Errors:
+    message_expression_path = path.child("messageExpression")
     expression = text(validation, "messageExpression")
-    if not expression:
-        return
-    if not expression.strip():
-        yield invalid(path, expression, EMPTY_IF_SPECIFIED_ERROR)
-        return
-    may_use = Declarations(params=params, authorizer=False)
-    yield from validate_expression(compiler, expression, path, declarations=may_use, types=STRING)
-
-
-def _validate_message(message: str, path: Path) -> Errors:
+    if expression:
+        if not expression.strip():
+            yield invalid(message_expression_path, expression, EMPTY_IF_SPECIFIED_ERROR)
+        else:
+            may_use = Declarations(params=params, authorizer=False)
+            yield from validate_expression(
+                compiler, expression, message_expression_path, declarations=may_use, types=STRING
+            )
+    message = text(validation, "message")
+    message_path = path.child("message")
     trimmed = message.strip()
     if message and not trimmed:
-        yield invalid(path, message, EMPTY_IF_SPECIFIED_ERROR)
+        yield invalid(message_path, message, EMPTY_IF_SPECIFIED_ERROR)
     elif _NEWLINES.search(trimmed):
-        yield invalid(path, message, LINE_BREAKS_ERROR)
+        yield invalid(message_path, message, LINE_BREAKS_ERROR)
+    if validation.get("reason") is not None:
+        yield from one_of(validation["reason"], path.child("reason"), _REASONS)
 
 
 def _validate_annotations(compiler: AdmissionCompiler, policy: Json, path: Path, *, params: bool) -> Errors:
@@ -108,23 +104,22 @@ def _validate_annotations(compiler: AdmissionCompiler, policy: Json, path: Path,
         else:
             yield invalid(where.child("key"), key, "requires metadata.name be non-empty")
         value = text(annotation, "valueExpression")
-        yield from _validate_value(compiler, value, where.child("valueExpression"), params=params)
+        value_expression_path = where.child("valueExpression")
+        trimmed = value.strip()
+        if not trimmed:
+            yield required(value_expression_path, "valueExpression is not specified")
+        elif len(trimmed.encode()) > MAX_VALUE_EXPRESSION:
+            yield required(value_expression_path, f"must not exceed {MAX_VALUE_EXPRESSION} bytes in length")
+        else:
+            may_use = Declarations(params=params)
+            for error in validate_expression(
+                compiler, trimmed, value_expression_path, declarations=may_use, types=STRING_OR_NULL
+            ):
+                # The expression is compiled without surrounding white space, and reported with it.
+                yield invalid(value_expression_path, value, error.detail)
         if key in seen:
             yield duplicate(where.child("key"), key)
         seen.add(key)
-
-
-def _validate_value(compiler: AdmissionCompiler, value: str, path: Path, *, params: bool) -> Errors:
-    trimmed = value.strip()
-    if not trimmed:
-        yield required(path, "valueExpression is not specified")
-    elif len(trimmed.encode()) > MAX_VALUE_EXPRESSION:
-        yield required(path, f"must not exceed {MAX_VALUE_EXPRESSION} bytes in length")
-    else:
-        may_use = Declarations(params=params)
-        for error in validate_expression(compiler, trimmed, path, declarations=may_use, types=STRING_OR_NULL):
-            # The expression is compiled without surrounding white space, and reported with it.
-            yield invalid(path, value, error.detail)
 
 
 def validate_mutations(spec: Json, path: Path) -> Errors:
@@ -153,18 +148,15 @@ def _validate_mutation(compiler: AdmissionCompiler, mutation: Json, path: Path, 
         yield required(path.child(field), f"must be specified when patchType is {kind}")
     else:
         where = path.child(field, "expression")
-        yield from _validate_patch(compiler, text(patch, "expression").strip(), where, params=params, types=types)
+        expression = text(patch, "expression").strip()
+        if not expression:
+            yield required(where)
+        else:
+            may_use = Declarations(params=params, patch_types=True)
+            yield from validate_expression(compiler, expression, where, declarations=may_use, types=types)
     for other in (name for name, _ in _PATCHES.values() if name != field):
         if mutation.get(other) is not None:
             yield invalid(path.child(other), f"{{{other}}}", f"must not be specified when patchType is {kind}")
-
-
-def _validate_patch(compiler: AdmissionCompiler, expression: str, path: Path, *, params: bool, types: Types) -> Errors:
-    if not expression:
-        yield required(path)
-        return
-    may_use = Declarations(params=params, patch_types=True)
-    yield from validate_expression(compiler, expression, path, declarations=may_use, types=types)
 
 
 _IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*", re.ASCII)

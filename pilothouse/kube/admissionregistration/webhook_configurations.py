@@ -140,13 +140,26 @@ def validate_webhooks(hooks: Sequence[Json], may: Leniency, *, mutating: bool) -
 
 
 def _validate_webhook(hook: Json, path: Path, may: Leniency, *, mutating: bool) -> Errors:
-    yield from _validate_name(text(hook, "name"), path.child("name"))
+    name = text(hook, "name")
+    name_path = path.child("name")
+    if not name:
+        yield required(name_path)
+    elif problems := is_dns1123_subdomain(name):
+        yield invalid(name_path, name, ",".join(problems))
+    elif name.count(".") < 2:
+        yield invalid(name_path, name, "should be a domain with at least three segments separated by dots")
     for position, rule in enumerate(items(hook, "rules")):
         yield from validate_rule(rule, path.child("rules").index(position))
     for field, supported in (("failurePolicy", FAILURE_POLICIES), ("matchPolicy", MATCH_POLICIES)):
         if hook.get(field) is not None:
             yield from one_of(hook[field], path.child(field), supported)
-    yield from _validate_side_effects(hook.get("sideEffects"), path.child("sideEffects"), may)
+    effects = hook.get("sideEffects")
+    side_effects_path = path.child("sideEffects")
+    allowed = _SIDE_EFFECTS if may.side_effects else _NO_SIDE_EFFECTS
+    if effects is None:
+        yield required(side_effects_path, f"must specify one of {', '.join(allowed)}")
+    elif effects not in allowed:
+        yield not_supported(side_effects_path, effects, allowed)
     timeout = hook.get("timeoutSeconds")
     if timeout is not None and not 1 <= timeout <= 30:
         yield invalid(path.child("timeoutSeconds"), timeout, "the timeout value must be between 1 and 30 seconds")
@@ -163,23 +176,6 @@ def _validate_webhook(hook: Json, path: Path, may: Leniency, *, mutating: bool) 
             from pilothouse.kube.admissionregistration.policy_contents import validate_match_conditions
 
             yield from validate_match_conditions(conditions, path.child("matchConditions"), params=False)
-
-
-def _validate_name(name: str, path: Path) -> Errors:
-    if not name:
-        yield required(path)
-    elif problems := is_dns1123_subdomain(name):
-        yield invalid(path, name, ",".join(problems))
-    elif name.count(".") < 2:
-        yield invalid(path, name, "should be a domain with at least three segments separated by dots")
-
-
-def _validate_side_effects(effects: str | None, path: Path, may: Leniency) -> Errors:
-    allowed = _SIDE_EFFECTS if may.side_effects else _NO_SIDE_EFFECTS
-    if effects is None:
-        yield required(path, f"must specify one of {', '.join(allowed)}")
-    elif effects not in allowed:
-        yield not_supported(path, effects, allowed)
 
 
 def _validate_review_versions(versions: Sequence[str], path: Path, may: Leniency) -> Errors:

@@ -57,6 +57,7 @@ class DaemonSetStrategy(WorkloadStrategy):
 
     def default(self, obj: Json) -> None:
         """Raises BadRequest when the annotation is no number."""
+        # Defaulted on decoding, so that managed fields assign the annotation to the client.
         text = annotations_of(obj).get(TEMPLATE_GENERATION)
         try:
             _set_template_generation(obj, 0 if text is None else parse_int64(text))
@@ -164,20 +165,26 @@ def validate_daemon_set_spec(spec: Json, path: Path, old: Json | None = None) ->
     yield from validate_template(template, path.child("template"), old and old["template"])
     yield from validate_runs_forever(template, path.child("template"), "DaemonSet")
     yield from nonnegative(number(spec, "minReadySeconds"), path.child("minReadySeconds"))
-    yield from _validate_strategy(spec["updateStrategy"], path.child("updateStrategy"))
+    strategy = spec["updateStrategy"]
+    update_strategy_path = path.child("updateStrategy")
+    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    if kind == "RollingUpdate":
+        yield from _validate_rolling_update(rolling or {}, update_strategy_path.child("rollingUpdate"))
+    elif kind != "OnDelete":
+        shown = rolling and {
+            "MaxUnavailable": rolling.get("maxUnavailable", 0),
+            "MaxSurge": rolling.get("maxSurge", 0),
+        }
+        yield not_supported(
+            update_strategy_path,
+            {"Type": strategy.get("type") or "", "RollingUpdate": shown},
+            ("RollingUpdate", "OnDelete"),
+        )
     yield from nonnegative(number(spec, "revisionHistoryLimit"), path.child("revisionHistoryLimit"))
 
 
 def validate_daemon_set_status(status: Json, path: Path) -> Errors:
     return validate_counts(status, path, *_COUNTS)
-
-
-def _validate_strategy(strategy: Json, path: Path) -> Errors:
-    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
-    if kind == "RollingUpdate":
-        yield from _validate_rolling_update(rolling or {}, path.child("rollingUpdate"))
-    elif kind != "OnDelete":
-        yield not_supported(path, _shown(strategy), ("RollingUpdate", "OnDelete"))
 
 
 def _validate_rolling_update(rolling: Json, path: Path) -> Errors:
@@ -193,13 +200,3 @@ def _validate_rolling_update(rolling: Json, path: Path) -> Errors:
         yield invalid(path.child("maxSurge"), limits["maxSurge"], reason)
     elif not unavailable and not surge:
         yield required(path.child("maxUnavailable"), "cannot be 0 when maxSurge is 0")
-
-
-def _shown(strategy: Json) -> Json:
-    """Return the strategy as upstream's messages print it."""
-    rolling = strategy.get("rollingUpdate")
-    shown = rolling and {
-        "MaxUnavailable": rolling.get("maxUnavailable", 0),
-        "MaxSurge": rolling.get("maxSurge", 0),
-    }
-    return {"Type": strategy.get("type") or "", "RollingUpdate": shown}

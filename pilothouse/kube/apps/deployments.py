@@ -128,11 +128,31 @@ def validate_deployment_spec(obj: Json, path: Path, old: Json | None = None) -> 
     spec = obj["spec"]
     yield from nonnegative(number(spec, "replicas"), path.child("replicas"))
     yield from validate_selector_and_template(spec, path, old["spec"] if old else None)
-    yield from _validate_strategy(spec["strategy"], path.child("strategy"))
+    strategy = spec["strategy"]
+    strategy_path = path.child("strategy")
+    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
+    if kind == "Recreate":
+        if rolling is not None:
+            reason = "may not be specified when strategy `type` is 'Recreate'"
+            yield forbidden(strategy_path.child("rollingUpdate"), reason)
+    elif kind == "RollingUpdate":
+        yield from _validate_rolling_update(rolling or {}, strategy_path.child("rollingUpdate"))
+    else:
+        shown = None
+        if rolling is not None:
+            shown = {"MaxUnavailable": rolling.get("maxUnavailable", 0), "MaxSurge": rolling.get("maxSurge", 0)}
+        yield not_supported(
+            strategy_path, {"Type": strategy.get("type") or "", "RollingUpdate": shown}, ("Recreate", "RollingUpdate")
+        )
     yield from nonnegative(number(spec, "minReadySeconds"), path.child("minReadySeconds"))
     yield from nonnegative(number(spec, "revisionHistoryLimit"), path.child("revisionHistoryLimit"))
     yield from validate_rollback(obj, path.child("rollback"))
-    yield from _validate_deadline(spec, path.child("progressDeadlineSeconds"))
+    progress_deadline_seconds_path = path.child("progressDeadlineSeconds")
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None:
+        yield from nonnegative(deadline, progress_deadline_seconds_path)
+        if deadline <= number(spec, "minReadySeconds"):
+            yield invalid(progress_deadline_seconds_path, deadline, "must be greater than minReadySeconds")
 
 
 def validate_selector_and_template(spec: Json, path: Path, old: Json | None) -> Errors:
@@ -153,18 +173,6 @@ def validate_deployment_status(status: Json, path: Path) -> Errors:
     yield from validate_parts_of_replicas(status, path, ("updatedReplicas", "readyReplicas", "availableReplicas"))
 
 
-def _validate_strategy(strategy: Json, path: Path) -> Errors:
-    kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
-    if kind == "Recreate":
-        if rolling is not None:
-            reason = "may not be specified when strategy `type` is 'Recreate'"
-            yield forbidden(path.child("rollingUpdate"), reason)
-    elif kind == "RollingUpdate":
-        yield from _validate_rolling_update(rolling or {}, path.child("rollingUpdate"))
-    else:
-        yield not_supported(path, _shown(strategy), ("Recreate", "RollingUpdate"))
-
-
 def _validate_rolling_update(rolling: Json, path: Path) -> Errors:
     unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
     yield from validate_positive_int_or_percent(unavailable, path.child("maxUnavailable"))
@@ -172,24 +180,6 @@ def _validate_rolling_update(rolling: Json, path: Path) -> Errors:
     if int_or_percent_value(unavailable) == 0 and int_or_percent_value(surge) == 0:
         yield invalid(path.child("maxUnavailable"), unavailable, "may not be 0 when `maxSurge` is 0")
     yield from validate_not_more_than_100_percent(unavailable, path.child("maxUnavailable"))
-
-
-def _validate_deadline(spec: Json, path: Path) -> Errors:
-    deadline = spec.get("progressDeadlineSeconds")
-    if deadline is None:
-        return
-    yield from nonnegative(deadline, path)
-    if deadline <= number(spec, "minReadySeconds"):
-        yield invalid(path, deadline, "must be greater than minReadySeconds")
-
-
-def _shown(strategy: Json) -> Json:
-    """Return the strategy as upstream's messages print it."""
-    rolling = strategy.get("rollingUpdate")
-    shown = None
-    if rolling is not None:
-        shown = {"MaxUnavailable": rolling.get("maxUnavailable", 0), "MaxSurge": rolling.get("maxSurge", 0)}
-    return {"Type": strategy.get("type") or "", "RollingUpdate": shown}
 
 
 def default_rollback(obj: Json) -> None:

@@ -72,6 +72,7 @@ class StatefulSetStrategy(WorkloadStrategy):
     def default(self, obj: Json) -> None:
         spec = obj["spec"]
         spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
+        # An explicit RollingUpdate keeps its parameters, even empty.
         strategy = spec.setdefault("updateStrategy", {})
         if not strategy.get("type"):
             strategy["type"] = "RollingUpdate"
@@ -186,7 +187,19 @@ NEW_SET = StatefulSetRules()
 def validate_stateful_set_spec(spec: Json, path: Path, rules: StatefulSetRules = NEW_SET) -> Errors:
     if (policy := text(spec, "podManagementPolicy")) not in ("OrderedReady", "Parallel"):
         yield invalid(path.child("podManagementPolicy"), policy, "must be 'OrderedReady' or 'Parallel'")
-    yield from _validate_strategy(spec["updateStrategy"], path.child("updateStrategy"))
+    strategy = spec["updateStrategy"]
+    update_strategy_path = path.child("updateStrategy")
+    kind, rolling = strategy["type"], strategy.get("rollingUpdate")
+    if kind == "OnDelete":
+        if rolling is not None:
+            reason = "only allowed for updateStrategy 'RollingUpdate'"
+            yield invalid(update_strategy_path.child("rollingUpdate"), _shown_rolling_update(rolling), reason)
+    elif kind == "RollingUpdate":
+        if rolling is not None:
+            yield from _validate_rolling_update(rolling, update_strategy_path.child("rollingUpdate"))
+    else:
+        shown = {"Type": kind, "RollingUpdate": rolling and _shown_rolling_update(rolling)}
+        yield invalid(update_strategy_path, shown, "must be 'RollingUpdate' or 'OnDelete'")
     for event in ("whenDeleted", "whenScaled"):
         retention = text(spec, "persistentVolumeClaimRetentionPolicy", event)
         event_path = path.child("persistentVolumeClaimRetentionPolicy", event)
@@ -207,20 +220,6 @@ def validate_stateful_set_spec(spec: Json, path: Path, rules: StatefulSetRules =
 def validate_stateful_set_status(status: Json, path: Path) -> Errors:
     yield from validate_counts(status, path, "replicas", *_PARTS, "observedGeneration", "collisionCount")
     yield from validate_parts_of_replicas(status, path, _PARTS, ready="status.readyReplicas")
-
-
-def _validate_strategy(strategy: Json, path: Path) -> Errors:
-    kind, rolling = strategy["type"], strategy.get("rollingUpdate")
-    if kind == "OnDelete":
-        if rolling is not None:
-            reason = "only allowed for updateStrategy 'RollingUpdate'"
-            yield invalid(path.child("rollingUpdate"), _shown_rolling_update(rolling), reason)
-    elif kind == "RollingUpdate":
-        if rolling is not None:
-            yield from _validate_rolling_update(rolling, path.child("rollingUpdate"))
-    else:
-        shown = {"Type": kind, "RollingUpdate": rolling and _shown_rolling_update(rolling)}
-        yield invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'")
 
 
 def _validate_rolling_update(rolling: Json, path: Path) -> Errors:

@@ -72,10 +72,6 @@ def _reference(obj: Json) -> str:
     return f"{text(obj, 'spec', 'scaleTargetRef', 'kind')}/{text(obj, 'spec', 'scaleTargetRef', 'name')}"
 
 
-def _min_pods(obj: Json) -> str:
-    return str(part(obj, "spec").get("minReplicas", "<unset>"))
-
-
 def format_metrics(obj: Json) -> str:
     metrics, statuses = items(obj, "spec", "metrics"), items(obj, "status", "currentMetrics")
     if not metrics:
@@ -130,7 +126,11 @@ HORIZONTAL_POD_AUTOSCALERS = Resource(
         NAME,
         Column("Reference", _reference, documented=(_SPEC, "scaleTargetRef")),
         Column("Targets", format_metrics, documented=(_SPEC, "metrics")),
-        Column("MinPods", _min_pods, documented=(_SPEC, "minReplicas")),
+        Column(
+            "MinPods",
+            lambda obj: str(part(obj, "spec").get("minReplicas", "<unset>")),
+            documented=(_SPEC, "minReplicas"),
+        ),
         Column("MaxPods", lambda obj: number(obj, "spec", "maxReplicas"), documented=(_SPEC, "maxReplicas")),
         Column(
             "Replicas", lambda obj: number(obj, "status", "currentReplicas"), documented=(_STATUS, "currentReplicas")

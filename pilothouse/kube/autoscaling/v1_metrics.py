@@ -63,10 +63,6 @@ def _selector(source: Json) -> Json | None:
     return shown_selector(part(source, "metric").get("selector"))
 
 
-def _object_to_v1(source: Json) -> Json:
-    return _flat_object(source, part(source, "target"), "targetValue")
-
-
 def _flat_object(source: Json, measured: Json, name: str) -> Json:
     return {
         "target": _reference(part(source, "describedObject")),
@@ -130,10 +126,6 @@ def _external_to_v2(source: Json) -> Json:
     return {"metric": _identifier(source, "metricSelector"), "target": target}
 
 
-def _object_status_to_v1(source: Json) -> Json:
-    return _flat_object(source, part(source, "current"), "currentValue")
-
-
 def _object_status_to_v2(source: Json) -> Json:
     current = _set(value=source.get("currentValue") or "0", averageValue=source.get("averageValue"))
     return {"metric": _identifier(source), "current": current, "describedObject": _reference(part(source, "target"))}
@@ -181,10 +173,20 @@ def _by_source(*converters: _Convert) -> dict[str, _Convert]:
     return dict(zip(SOURCES, converters, strict=True))
 
 
-_SPEC_TO_V1 = _by_source(_object_to_v1, _pods_to_v1, _resource_to_v1, _resource_to_v1, _external_to_v1)
+_SPEC_TO_V1 = _by_source(
+    lambda source: _flat_object(source, part(source, "target"), "targetValue"),
+    _pods_to_v1,
+    _resource_to_v1,
+    _resource_to_v1,
+    _external_to_v1,
+)
 _SPEC_TO_V2 = _by_source(_object_to_v2, _pods_to_v2, _resource_to_v2, _resource_to_v2, _external_to_v2)
 _STATUS_TO_V1 = _by_source(
-    _object_status_to_v1, _pods_status_to_v1, _resource_status_to_v1, _resource_status_to_v1, _external_status_to_v1
+    lambda source: _flat_object(source, part(source, "current"), "currentValue"),
+    _pods_status_to_v1,
+    _resource_status_to_v1,
+    _resource_status_to_v1,
+    _external_status_to_v1,
 )
 _STATUS_TO_V2 = _by_source(
     _object_status_to_v2, _pods_status_to_v2, _resource_status_to_v2, _resource_status_to_v2, _external_status_to_v2

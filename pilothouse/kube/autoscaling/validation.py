@@ -48,7 +48,14 @@ def validate_autoscaler_spec(spec: Json, path: Path, old: Json | None = None) ->
         yield invalid(path.child("maxReplicas"), most, "must be greater than or equal to `minReplicas`")
     target = part(spec, "scaleTargetRef")
     yield from validate_reference(target, path.child("scaleTargetRef"), _target_rules(target, old))
-    yield from _validate_metrics(spec, path.child("metrics"), _metric_rules(old))
+    metrics_path = path.child("metrics")
+    references = _metric_rules(old)
+    metrics = items(spec, "metrics")
+    for position, metric in enumerate(metrics):
+        yield from validate_metric(metric, metrics_path.index(position), references)
+    if spec.get("minReplicas") == 0 and not any(metric.get("type") in ("Object", "External") for metric in metrics):
+        reason = "must specify at least one Object or External metric to support scaling to zero replicas"
+        yield forbidden(metrics_path, reason)
     for direction in ("scaleUp", "scaleDown"):
         rules = part(spec, "behavior").get(direction)
         if rules is not None:
@@ -71,15 +78,6 @@ def _metric_rules(old: Json | None) -> ReferenceRules:
     )
     was_wrong = any(version_problem(reference, _OBJECT_METRICS) for reference in described)
     return ReferenceRules(allow_empty_group=True, allow_any_version=was_wrong)
-
-
-def _validate_metrics(spec: Json, path: Path, references: ReferenceRules) -> Errors:
-    metrics = items(spec, "metrics")
-    for position, metric in enumerate(metrics):
-        yield from validate_metric(metric, path.index(position), references)
-    if spec.get("minReplicas") == 0 and not any(metric.get("type") in ("Object", "External") for metric in metrics):
-        reason = "must specify at least one Object or External metric to support scaling to zero replicas"
-        yield forbidden(path, reason)
 
 
 def _validate_rules(rules: Json, path: Path) -> Errors:
@@ -131,7 +129,12 @@ def _validate_source(name: str, source: Json, path: Path, references: ReferenceR
     if name == "object":
         yield from validate_reference(part(source, "describedObject"), path.child("describedObject"), references)
     if name in ("object", "external", "pods"):
-        yield from _validate_identifier(part(source, "metric"), path.child("metric"))
+        metric = part(source, "metric")
+        metric_path = path.child("metric")
+        if not metric.get("name"):
+            yield required(metric_path.child("name"), "must specify a metric name")
+        else:
+            yield from follow(is_valid_path_segment_name, metric["name"], metric_path.child("name"))
     else:
         if not source.get("name"):
             yield required(path.child("name"), "must specify a resource name")
@@ -153,15 +156,11 @@ def _validate_source(name: str, source: Json, path: Path, references: ReferenceR
             reason = "may not set both a target raw value and a target utilization"
             yield forbidden(path.child("averageValue"), reason)
     else:
-        yield from _validate_value_target(name, target, path)
-
-
-def _validate_value_target(name: str, target: Json, path: Path) -> Errors:
-    value, average = target.get("value"), target.get("averageValue")
-    if average is None and (value is None or name == "pods"):
-        yield required(path.child("averageValue"), _MISSING_VALUE[name])
-    if name == "external" and value is not None and average is not None:
-        yield forbidden(path.child("value"), "may not set both a target value for metric and a per-pod target")
+        value, average = target.get("value"), target.get("averageValue")
+        if average is None and (value is None or name == "pods"):
+            yield required(path.child("averageValue"), _MISSING_VALUE[name])
+        if name == "external" and value is not None and average is not None:
+            yield forbidden(path.child("value"), "may not set both a target value for metric and a per-pod target")
 
 
 def _validate_target(target: Json, path: Path) -> Errors:
@@ -177,13 +176,6 @@ def _validate_target(target: Json, path: Path) -> Errors:
     percent = target.get("averageUtilization")
     if percent is not None and percent < 1:
         yield invalid(path.child("averageUtilization"), percent, "must be greater than 0")
-
-
-def _validate_identifier(metric: Json, path: Path) -> Errors:
-    if not metric.get("name"):
-        yield required(path.child("name"), "must specify a metric name")
-    else:
-        yield from follow(is_valid_path_segment_name, metric["name"], path.child("name"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,23 @@ def _last_schedule(obj: Json) -> str:
 
 
 def _validate_cron_job_spec(spec: Json, path: Path, old: Json | None = None) -> Errors:
-    yield from _validate_schedule(spec, path.child("schedule"), old)
+    schedule_path = path.child("schedule")
+    schedule = spec["schedule"]
+    if not schedule:
+        yield required(schedule_path)
+    else:
+        try:
+            parse_schedule(schedule)
+        except ScheduleError as error:
+            yield invalid(schedule_path, schedule, str(error))
+        # An existing TZ prefix is tolerated.
+        if "TZ" in schedule:
+            if old is None or "TZ" not in old["schedule"]:
+                yield invalid(
+                    schedule_path, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+                )
+            elif spec.get("timeZone") is not None:
+                yield invalid(schedule_path, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule")
     yield from nonnegative(number(spec, "startingDeadlineSeconds"), path.child("startingDeadlineSeconds"))
     if old is None or old.get("timeZone") != spec.get("timeZone"):
         yield from validate_time_zone(spec.get("timeZone"), path.child("timeZone"))
@@ -98,24 +114,6 @@ def _validate_cron_job_spec(spec: Json, path: Path, old: Json | None = None) -> 
     yield from _validate_job_template(part(spec, "jobTemplate", "spec"), path.child("jobTemplate", "spec"), before)
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         yield from nonnegative(number(spec, name), path.child(name))
-
-
-def _validate_schedule(spec: Json, path: Path, old: Json | None) -> Errors:
-    """Validate the schedule. An existing TZ prefix is tolerated."""
-    schedule = spec["schedule"]
-    if not schedule:
-        yield required(path)
-        return
-    try:
-        parse_schedule(schedule)
-    except ScheduleError as error:
-        yield invalid(path, schedule, str(error))
-    if "TZ" not in schedule:
-        return
-    if old is None or "TZ" not in old["schedule"]:
-        yield invalid(path, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
-    elif spec.get("timeZone") is not None:
-        yield invalid(path, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule")
 
 
 def _validate_job_template(spec: Json, path: Path, old: Json | None) -> Errors:

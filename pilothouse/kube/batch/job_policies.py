@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from pilothouse.kube.validation.fields import nonnegative, one_of, qualified_name
 from pilothouse.machinery.dataclass import dataclass
@@ -42,10 +42,28 @@ def validate_failure_policy(spec: Json, path: Path) -> Errors:
     per_index = spec.get("backoffLimitPerIndex") is not None
     for position, rule in enumerate(rules):
         rule_path = path.child("rules").index(position)
-        yield from _validate_action(text(rule, "action"), rule_path.child("action"), per_index=per_index)
+        action = text(rule, "action")
+        action_path = rule_path.child("action")
+        if not action:
+            yield required(action_path, _valid_values(_ACTIONS))
+        elif action == "FailIndex":
+            if not per_index:
+                yield invalid(action_path, action, "requires the backoffLimitPerIndex to be set")
+        else:
+            yield from one_of(action, action_path, _ACTIONS)
         codes, conditions = rule.get("onExitCodes"), items(rule, "onPodConditions")
         if codes is not None:
-            yield from _validate_exit_codes(codes, rule_path.child("onExitCodes"), names)
+            on_exit_codes_path = rule_path.child("onExitCodes")
+            operator = text(codes, "operator")
+            if not operator:
+                yield required(on_exit_codes_path.child("operator"), _valid_values(_OPERATORS))
+            elif operator not in _OPERATORS:
+                yield not_supported(on_exit_codes_path.child("operator"), operator, _OPERATORS)
+            name = codes.get("containerName")
+            if name is not None and name not in names:
+                reason = "must be one of the container or initContainer names in the pod template"
+                yield invalid(on_exit_codes_path.child("containerName"), name, reason)
+            yield from _validate_codes(codes.get("values"), on_exit_codes_path.child("values"), operator)
         yield from _validate_pod_conditions(conditions, rule_path.child("onPodConditions"))
         if codes is not None and conditions:
             yield invalid(rule_path, OMIT_VALUE, "specifying both OnExitCodes and OnPodConditions is not supported")
@@ -84,35 +102,12 @@ def shown_success_policy(policy: Json | None) -> Json | None:
     }
 
 
-def _validate_action(action: str, path: Path, *, per_index: bool) -> Errors:
-    if not action:
-        yield required(path, _valid_values(_ACTIONS))
-    elif action == "FailIndex":
-        if not per_index:
-            yield invalid(path, action, "requires the backoffLimitPerIndex to be set")
-    else:
-        yield from one_of(action, path, _ACTIONS)
-
-
 def _validate_pod_conditions(patterns: list[Json], path: Path) -> Errors:
     if len(patterns) > _MAX_PATTERNS:
         yield too_many(path, len(patterns), _MAX_PATTERNS)
     for position, pattern in enumerate(patterns):
         yield from qualified_name(text(pattern, "type"), path.index(position).child("type"))
         yield from one_of(text(pattern, "status"), path.index(position).child("status"), _STATUSES)
-
-
-def _validate_exit_codes(requirement: Json, path: Path, names: Collection[str]) -> Errors:
-    operator = text(requirement, "operator")
-    if not operator:
-        yield required(path.child("operator"), _valid_values(_OPERATORS))
-    elif operator not in _OPERATORS:
-        yield not_supported(path.child("operator"), operator, _OPERATORS)
-    name = requirement.get("containerName")
-    if name is not None and name not in names:
-        reason = "must be one of the container or initContainer names in the pod template"
-        yield invalid(path.child("containerName"), name, reason)
-    yield from _validate_codes(requirement.get("values"), path.child("values"), operator)
 
 
 def _validate_codes(codes: list[int] | None, path: Path, operator: str) -> Errors:

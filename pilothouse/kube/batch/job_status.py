@@ -37,13 +37,30 @@ class JobStatusUpdate:
 
     def validate(self) -> Errors:
         yield from validate_counts(self.status, self.path, "active", "succeeded", "failed", "ready", "terminating")
-        yield from self._validate_uncounted()
+        seen: set[str] = set()
+        for kind in ("succeeded", "failed"):
+            for position, uid in enumerate(items(self.status, "uncountedTerminatedPods", kind)):
+                path = self.path.child("uncountedTerminatedPods", kind).index(position)
+                if not uid:
+                    yield invalid(path, uid, "must not be empty")
+                elif uid in seen:
+                    yield duplicate(path, uid)
+                seen.add(uid)
         for other in ("Failed", "FailureTarget"):
             if self.complete and self._is(other) and self._turned("Complete", other):
                 yield from self._refuse_conditions(f"cannot set Complete=True and {other}=true conditions")
         yield from self._validate_completion_time()
         yield from self._validate_targets()
-        yield from self._validate_finished()
+        if self.finished:
+            active, uncounted = number(self.status, "active"), part(self.status, "uncountedTerminatedPods")
+            if (self.finish_changed or self._changed("active")) and active > 0:
+                yield invalid(self.path.child("active"), active, "active>0 is invalid for finished job")
+            started = self.status.get("startTime") or self._never_had_to_start()
+            if (self.finish_changed or self._changed("startTime")) and not started:
+                yield required(self.path.child("startTime"), "startTime is required for finished job")
+            if (self.finish_changed or self._changed("uncountedTerminatedPods")) and any(uncounted.values()):
+                shown = {"Succeeded": uncounted.get("succeeded"), "Failed": uncounted.get("failed")}
+                yield invalid(self.path.child("uncountedTerminatedPods"), shown, "must be empty for finished job")
         yield from self._validate_indexes()
         ready, terminating = self.status.get("ready"), number(self.status, "terminating")
         if (self.finish_changed or self._changed("terminating")) and self.finished and terminating > 0:
@@ -55,6 +72,7 @@ class JobStatusUpdate:
             if self._was(kind) and not self._is(kind):
                 yield from self._refuse_conditions(f"cannot disable the terminal {kind}=True condition")
         spec = self.job["spec"]
+        # Counters do not decrease, except for a scaled-down indexed job.
         scalable = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
         for name in ("failed",) if scalable else ("failed", "succeeded"):
             if (count := number(self.status, name)) < number(self.before, name):
@@ -104,18 +122,6 @@ class JobStatusUpdate:
     def _refuse_conditions(self, why: str) -> Errors:
         yield invalid(self.path.child("conditions"), OMIT_VALUE, why)
 
-    def _validate_uncounted(self) -> Errors:
-        """No pod is counted twice, nor in both lists."""
-        seen: set[str] = set()
-        for kind in ("succeeded", "failed"):
-            for position, uid in enumerate(items(self.status, "uncountedTerminatedPods", kind)):
-                path = self.path.child("uncountedTerminatedPods", kind).index(position)
-                if not uid:
-                    yield invalid(path, uid, "must not be empty")
-                elif uid in seen:
-                    yield duplicate(path, uid)
-                seen.add(uid)
-
     def _validate_completion_time(self) -> Errors:
         path, completion = self.path.child("completionTime"), self.status.get("completionTime")
         if self._turned("Complete") or self._changed("completionTime"):
@@ -139,19 +145,6 @@ class JobStatusUpdate:
             reason = "cannot set Complete=True condition without the SuccessCriteriaMet=true condition"
             yield from self._refuse_conditions(reason)
 
-    def _validate_finished(self) -> Errors:
-        if not self.finished:
-            return
-        active, uncounted = number(self.status, "active"), part(self.status, "uncountedTerminatedPods")
-        if (self.finish_changed or self._changed("active")) and active > 0:
-            yield invalid(self.path.child("active"), active, "active>0 is invalid for finished job")
-        started = self.status.get("startTime") or self._never_had_to_start()
-        if (self.finish_changed or self._changed("startTime")) and not started:
-            yield required(self.path.child("startTime"), "startTime is required for finished job")
-        if (self.finish_changed or self._changed("uncountedTerminatedPods")) and any(uncounted.values()):
-            shown = {"Succeeded": uncounted.get("succeeded"), "Failed": uncounted.get("failed")}
-            yield invalid(self.path.child("uncountedTerminatedPods"), shown, "must be empty for finished job")
-
     def _never_had_to_start(self) -> bool:
         spec = self.job["spec"]
         return spec.get("suspend") is True and spec.get("completions") == 0
@@ -171,13 +164,10 @@ class JobStatusUpdate:
             reason = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
             yield invalid(self.path.child("failedIndexes"), failed, reason)
         if self._changed("failedIndexes", "completedIndexes") and completions is not None:
-            yield from self._validate_overlap(done, failed, completions)
-
-    def _validate_overlap(self, done: str, failed: str | None, completions: int) -> Errors:
-        index = first_overlap(done, failed or "", completions)
-        if index is not None:
-            reason = f"failedIndexes and completedIndexes overlap at index: {index}"
-            yield invalid(self.path.child("failedIndexes"), failed, reason)
+            index = first_overlap(done, failed or "", completions)
+            if index is not None:
+                reason = f"failedIndexes and completedIndexes overlap at index: {index}"
+                yield invalid(self.path.child("failedIndexes"), failed, reason)
 
     def _validate_format(self, field: str, completions: int) -> Errors:
         indexes = text(self.status, field)

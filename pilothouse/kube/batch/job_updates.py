@@ -45,6 +45,7 @@ class _Fixed:
 def validate_job_update(job: Json, old: Json, path: Path) -> Errors:
     spec, before = job["spec"], old["spec"]
     yield from validate_job_spec(spec, path, before)
+    # Indexed jobs are scaled by changing completions and parallelism together.
     completions = spec.get("completions")
     if spec.get("completionMode") != INDEXED:
         yield from _Fixed("completions", completions, before.get("completions"), completions).validate(path)
@@ -67,14 +68,12 @@ def validate_job_update(job: Json, old: Json, path: Path) -> Errors:
 def _validate_template(job: Json, old: Json, path: Path) -> Errors:
     template, before = job["spec"]["template"], deepcopy(old["spec"]["template"])
     status = part(old, "status")
+    # The template may change while the job is suspended, without pods, and not started or reported as suspended.
     idle = not status.get("startTime") or is_condition_true(old, "Suspended")
-    may_change, placed = (
-        (bool(old["spec"].get("suspend")) and idle and number(status, "active") == 0),
-        enabled("MutableSchedulingDirectivesForSuspendedJobs"),
-    )
-    scheduling = (
-        may_change if placed else (bool(old["spec"].get("suspend")) and not part(old, "status").get("startTime"))
-    )
+    suspended = bool(old["spec"].get("suspend"))
+    may_change = suspended and idle and number(status, "active") == 0
+    placed = enabled("MutableSchedulingDirectivesForSuspendedJobs")
+    scheduling = may_change if placed else suspended and not status.get("startTime")
     resources = may_change and enabled("MutablePodResourcesForSuspendedJobs")
     if scheduling:
         _accept_node_affinity(before["spec"], template["spec"])

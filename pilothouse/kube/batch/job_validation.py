@@ -107,41 +107,49 @@ def validate_job_template_spec(spec: Json, path: Path, old: Json | None = None) 
         yield from domain_prefixed_path(manager, path.child("managedBy"))
         if len(manager.encode()) > _MAX_MANAGED_BY:
             yield too_long(path.child("managedBy"), _MAX_MANAGED_BY)
-    yield from _validate_completion_mode(spec, path)
-    if spec.get("podFailurePolicy") is not None:
-        yield from validate_failure_policy(spec, path.child("podFailurePolicy"))
-    yield from _validate_success(spec, path.child("successPolicy"))
-    yield from validate_replacement_policy(spec, path.child("podReplacementPolicy"))
-    yield from validate_template(spec["template"], path.child("template"), old and old["template"])
-    yield from _validate_restart_policy(spec, path.child("template", "spec", "restartPolicy"))
-
-
-def _validate_completion_mode(spec: Json, path: Path) -> Errors:
     mode = spec.get("completionMode")
     if mode is not None:
         yield from one_of(mode, path.child("completionMode"), ("NonIndexed", INDEXED))
     if mode == INDEXED:
-        yield from _validate_indexed(spec, path)
+        completions, parallelism = spec.get("completions"), spec.get("parallelism") or 0
+        failures = spec.get("maxFailedIndexes")
+        if completions is None:
+            yield required(path.child("completions"), f"when completion mode is {INDEXED}")
+        if parallelism > _MAX_PARALLELISM:
+            reason = f"must be less than or equal to {_MAX_PARALLELISM} when completion mode is {INDEXED}"
+            yield invalid(path.child("parallelism"), parallelism, reason)
+        if completions is not None and failures is not None and failures > completions:
+            yield invalid(path.child("maxFailedIndexes"), failures, "must be less than or equal to completions")
+        if failures is not None and failures > _MAX_FAILED_INDEXES:
+            yield invalid(
+                path.child("maxFailedIndexes"), failures, f"must be less than or equal to {_MAX_FAILED_INDEXES}"
+            )
+        if (completions or 0) > COMPLETIONS_SOFT_LIMIT and spec.get("backoffLimitPerIndex") is not None:
+            yield from _validate_many_completions(spec, path)
     elif mode in (None, "NonIndexed"):
         for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
             if spec.get(name) is not None:
                 yield invalid(path.child(name), spec[name], "requires indexed completion mode")
-
-
-def _validate_indexed(spec: Json, path: Path) -> Errors:
-    completions, parallelism = spec.get("completions"), spec.get("parallelism") or 0
-    failures = spec.get("maxFailedIndexes")
-    if completions is None:
-        yield required(path.child("completions"), f"when completion mode is {INDEXED}")
-    if parallelism > _MAX_PARALLELISM:
-        reason = f"must be less than or equal to {_MAX_PARALLELISM} when completion mode is {INDEXED}"
-        yield invalid(path.child("parallelism"), parallelism, reason)
-    if completions is not None and failures is not None and failures > completions:
-        yield invalid(path.child("maxFailedIndexes"), failures, "must be less than or equal to completions")
-    if failures is not None and failures > _MAX_FAILED_INDEXES:
-        yield invalid(path.child("maxFailedIndexes"), failures, f"must be less than or equal to {_MAX_FAILED_INDEXES}")
-    if (completions or 0) > COMPLETIONS_SOFT_LIMIT and spec.get("backoffLimitPerIndex") is not None:
-        yield from _validate_many_completions(spec, path)
+    if spec.get("podFailurePolicy") is not None:
+        yield from validate_failure_policy(spec, path.child("podFailurePolicy"))
+    success_policy_path = path.child("successPolicy")
+    policy = spec.get("successPolicy")
+    if policy is not None:
+        if spec.get("completionMode") != INDEXED:
+            yield invalid(success_policy_path, shown_success_policy(policy), "requires indexed completion mode")
+        else:
+            yield from validate_success_policy(spec, success_policy_path)
+    yield from validate_replacement_policy(spec, path.child("podReplacementPolicy"))
+    yield from validate_template(spec["template"], path.child("template"), old and old["template"])
+    restart_policy_path = path.child("template", "spec", "restartPolicy")
+    policy = text(spec, "template", "spec", "restartPolicy")
+    # Always is the default for an unset policy.
+    if policy in ("", "Always"):
+        yield required(restart_policy_path, 'valid values: "OnFailure", "Never"')
+    elif policy not in ("OnFailure", "Never"):
+        yield not_supported(restart_policy_path, policy, ("OnFailure", "Never"))
+    elif spec.get("podFailurePolicy") is not None and policy != "Never":
+        yield invalid(restart_policy_path, policy, 'only "Never" is supported when podFailurePolicy is specified')
 
 
 def _validate_many_completions(spec: Json, path: Path) -> Errors:
@@ -156,27 +164,6 @@ def _validate_many_completions(spec: Json, path: Path) -> Errors:
     for name in ("parallelism", "maxFailedIndexes"):
         if (spec.get(name) or 0) > limit:
             yield invalid(path.child(name), spec[name], reason)
-
-
-def _validate_success(spec: Json, path: Path) -> Errors:
-    policy = spec.get("successPolicy")
-    if policy is None:
-        return
-    if spec.get("completionMode") != INDEXED:
-        yield invalid(path, shown_success_policy(policy), "requires indexed completion mode")
-    else:
-        yield from validate_success_policy(spec, path)
-
-
-def _validate_restart_policy(spec: Json, path: Path) -> Errors:
-    """Allow OnFailure and Never. Always is the default for an unset policy."""
-    policy = text(spec, "template", "spec", "restartPolicy")
-    if policy in ("", "Always"):
-        yield required(path, 'valid values: "OnFailure", "Never"')
-    elif policy not in ("OnFailure", "Never"):
-        yield not_supported(path, policy, ("OnFailure", "Never"))
-    elif spec.get("podFailurePolicy") is not None and policy != "Never":
-        yield invalid(path, policy, 'only "Never" is supported when podFailurePolicy is specified')
 
 
 def validate_generated_selector(job: Json, *, prefixed: bool = True) -> Errors:

@@ -13,7 +13,6 @@ from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fie
 from pilothouse.apiserver.registry.strategy import GarbageCollection
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.registry.view import RegistryView, StatusStore
-from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kube.batch.job_status import JobStatusUpdate
 from pilothouse.kube.batch.job_updates import validate_job_update
@@ -88,7 +87,12 @@ class JobStrategy(WorkloadStrategy):
         yield from self.validate_metadata(obj)
         yield from validate_generated_selector(obj, prefixed=old is None or has_prefixed_labels(old))
         yield from validate_job_spec(obj["spec"], _SPEC, old and old["spec"])
-        yield from _validate_hostnames(obj)
+        completions = number(obj, "spec", "completions")
+        if obj["spec"].get("completionMode") == INDEXED and completions > 0:
+            longest = f"{name_of(obj)}-{completions - 1}"
+            if is_dns1123_label(longest):
+                reason = f"will not able to create pod with invalid DNS label: {longest}"
+                yield invalid(root("metadata", "name"), name_of(obj), reason)
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         yield from pod_name_warnings(obj)
@@ -104,17 +108,6 @@ class JobStatusStrategy(StatusSubresource, JobStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
         yield from JobStatusUpdate(obj, old, root("status")).validate()
-
-
-def _validate_hostnames(job: Json) -> Errors:
-    """Validate the longest pod hostname of an indexed job."""
-    completions = number(job, "spec", "completions")
-    if job["spec"].get("completionMode") != INDEXED or completions <= 0:
-        return
-    longest = f"{name_of(job)}-{completions - 1}"
-    if is_dns1123_label(longest):
-        reason = f"will not able to create pod with invalid DNS label: {longest}"
-        yield invalid(root("metadata", "name"), name_of(job), reason)
 
 
 def _status(job: Json) -> str:
@@ -143,16 +136,12 @@ def _duration(job: Json) -> str:
     return human_duration(ended - began if ended and began else timedelta())
 
 
-def _fields(obj: Json) -> Fields:
-    return metadata_fields(obj) | {"status.successful": str(number(obj, "status", "succeeded"))}
-
-
 JOBS = Resource(
     names=Names("jobs", kind="Job", categories=["all"]),
     strategy=JobStrategy(),
     status=JobStatusStrategy(),
     group="batch",
-    fields=_fields,
+    fields=lambda obj: metadata_fields(obj) | {"status.successful": str(number(obj, "status", "succeeded"))},
     indexed_fields=("metadata.name", "status.successful"),
     unsupported_label=lambda label: f"field label {quote(label)} not supported for Job",
     columns=[

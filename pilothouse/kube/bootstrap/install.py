@@ -141,17 +141,17 @@ class LegacyTokenTracking:
         """Raises StatusError."""
         existing = await self._config_maps.get(NAME, namespace=NAMESPACE)
         if existing is None:
-            await self._create()
+            if self._created is None or abs(self._clock() - self._created) >= _CREATE_AT_MOST_EVERY:
+                obj: Json = {
+                    "kind": "ConfigMap",
+                    "apiVersion": "v1",
+                    "metadata": {"name": NAME, "namespace": NAMESPACE},
+                }
+                self._set_since(obj)
+                await self._config_maps.ensure(obj)
+                self._created = self._clock()
         elif not is_date((existing.get("data") or {}).get(SINCE, "")):
             await self._config_maps.update(existing, self._set_since)
-
-    async def _create(self) -> None:
-        if self._created is not None and abs(self._clock() - self._created) < _CREATE_AT_MOST_EVERY:
-            return
-        obj: Json = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": NAME, "namespace": NAMESPACE}}
-        self._set_since(obj)
-        await self._config_maps.ensure(obj)
-        self._created = self._clock()
 
     def _set_since(self, config_map: Json) -> None:
         config_map["data"] = (config_map.get("data") or {}) | {SINCE: self._clock().date().isoformat()}

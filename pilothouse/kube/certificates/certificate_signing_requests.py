@@ -10,7 +10,6 @@ from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decisio
 from pilothouse.apiserver.registry.metadata import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.certificates.validation import APPROVED, DENIED, FAILED, validate_request, validate_request_update
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.durations import human_duration
@@ -69,6 +68,7 @@ class CertificateSigningRequestStatusStrategy(CertificateSigningRequestStrategy)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         carry_over(obj, old, "spec")
+        # Stored decisions stay, unless their number changes.
         for kind in (APPROVED, DENIED):
             conditions = items(obj, "status", "conditions")
             before = [item for item in items(old, "status", "conditions") if text(item, "type") == kind]
@@ -113,10 +113,6 @@ def _last_transition(condition: Json, old: Json) -> str | None:
     return None
 
 
-def _fields(obj: Json) -> Fields:
-    return cluster_metadata_fields(obj) | {"spec.signerName": text(obj, "spec", "signerName")}
-
-
 def _condition(obj: Json) -> str:
     types = {text(condition, "type") for condition in items(obj, "status", "conditions")}
     decision = next((kind for kind in (DENIED, APPROVED) if kind in types), "Pending")
@@ -133,7 +129,7 @@ CERTIFICATE_SIGNING_REQUESTS = Resource(
     names=Names("certificatesigningrequests", kind="CertificateSigningRequest", short=["csr"]),
     strategy=CertificateSigningRequestStrategy(),
     group=GROUP,
-    fields=_fields,
+    fields=lambda obj: cluster_metadata_fields(obj) | {"spec.signerName": text(obj, "spec", "signerName")},
     indexed_fields=("spec.signerName",),
     columns=[
         NAME,

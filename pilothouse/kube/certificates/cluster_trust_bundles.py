@@ -6,11 +6,10 @@ from functools import partial
 
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.table import NAME, Column
-from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.certificates.certificate_signing_requests import GROUP
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.domains import cluster_trust_bundle_name_problems, validate_signer_name
-from pilothouse.machinery.field import Errors, Path, invalid, root, too_long
+from pilothouse.machinery.field import Errors, invalid, root, too_long
 from pilothouse.machinery.objects import Json, text
 from pilothouse.machinery.pem import PemBlock, pem_blocks
 from pilothouse.machinery.validation.immutable import validate_immutable_field
@@ -38,7 +37,15 @@ class ClusterTrustBundleStrategy(KubeStrategy):
 
     def validate(self, obj: Json) -> Errors:
         yield from self._validate(obj)
-        yield from _validate_trust_bundle(text(obj, "spec", "trustBundle"), root("spec", "trustBundle"))
+        bundle = text(obj, "spec", "trustBundle")
+        path = root("spec", "trustBundle")
+        if len(bundle.encode()) > MAX_TRUST_BUNDLE_SIZE:
+            yield too_long(path, MAX_TRUST_BUNDLE_SIZE)
+        else:
+            blocks = list(pem_blocks(bundle.encode()))
+            problems = [f"entry {at} {problem}" for at, block in enumerate(blocks) if (problem := _problem(block))]
+            for problem in problems or _problems_of_all(blocks):
+                yield invalid(path, _OMITTED, problem)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         """Skip validation of an unchanged bundle."""
@@ -52,17 +59,6 @@ class ClusterTrustBundleStrategy(KubeStrategy):
         yield from self.validate_metadata(obj)
         if signer := text(obj, "spec", "signerName"):
             yield from validate_signer_name(signer, root("spec", "signerName"))
-
-
-def _validate_trust_bundle(bundle: str, path: Path) -> Errors:
-    """Require at least one CA certificate, without duplicates."""
-    if len(bundle.encode()) > MAX_TRUST_BUNDLE_SIZE:
-        yield too_long(path, MAX_TRUST_BUNDLE_SIZE)
-        return
-    blocks = list(pem_blocks(bundle.encode()))
-    problems = [f"entry {at} {problem}" for at, block in enumerate(blocks) if (problem := _problem(block))]
-    for problem in problems or _problems_of_all(blocks):
-        yield invalid(path, _OMITTED, problem)
 
 
 def _problem(block: PemBlock) -> str:
@@ -101,16 +97,12 @@ def _problems_of_all(blocks: list[PemBlock]) -> list[str]:
     ]
 
 
-def _fields(obj: Json) -> Fields:
-    return cluster_metadata_fields(obj) | {"spec.signerName": text(obj, "spec", "signerName")}
-
-
 CLUSTER_TRUST_BUNDLES = Resource(
     names=Names("clustertrustbundles", kind="ClusterTrustBundle"),
     strategy=ClusterTrustBundleStrategy(),
     group=GROUP,
     version="v1beta1",
-    fields=_fields,
+    fields=lambda obj: cluster_metadata_fields(obj) | {"spec.signerName": text(obj, "spec", "signerName")},
     columns=[
         NAME,
         Column("SignerName", lambda obj: text(obj, "spec", "signerName") or "<none>", documented=(_SPEC, "signerName")),

@@ -63,7 +63,9 @@ class CertificatesStorageProvider:
         self._authorizer = authorizer
 
     def open(self, registries: Registries) -> APIGroup:
-        bundles = _trust_bundles(registries)
+        bundles: list[ServedResource] = []
+        if registries.features.enabled("ClusterTrustBundle") and registries.any_enabled(_V1BETA1, _V1ALPHA1):
+            bundles = [served(registries.open(CLUSTER_TRUST_BUNDLES))]
         beta = [*bundles, *self._pod_certificate_requests(registries)]
         alpha = in_version(_V1ALPHA1, bundles, deprecation=Deprecation("1.34", "1.37"))
         registry = registries.open(CERTIFICATE_SIGNING_REQUESTS)
@@ -115,12 +117,6 @@ class PodCertificateRequestStatusStore(StatusStore):
             yield field.forbidden(field.root("spec", "signerName"), reason)
 
 
-def _trust_bundles(registries: Registries) -> list[ServedResource]:
-    if not registries.features.enabled("ClusterTrustBundle") or not registries.any_enabled(_V1BETA1, _V1ALPHA1):
-        return []
-    return [served(registries.open(CLUSTER_TRUST_BUNDLES))]
-
-
 class IssuedDurations(Hooks):
     """Counts a request with an explicit duration when its certificate is written."""
 
@@ -131,14 +127,11 @@ class IssuedDurations(Hooks):
         issued = (obj.get("status") or {}).get("certificate")
         if dry_run or asked is None or not issued or (old.get("status") or {}).get("certificate"):
             return
-        signer = _shown(old["spec"]["signerName"])
+        signer_name = old["spec"]["signerName"]
+        signer = signer_name if signer_name.startswith("kubernetes.io/") else "other"
         REQUESTED_DURATIONS.labels(signer).inc()
         if _is_honored(asked, issued):
             HONORED_DURATIONS.labels(signer).inc()
-
-
-def _shown(signer: str) -> str:
-    return signer if signer.startswith("kubernetes.io/") else "other"
 
 
 def _is_honored(asked: int, issued: str) -> bool:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pilothouse.kube.certificates.x509 import certificate_problem, request_problem
 from pilothouse.kube.core.pods.internal_form import difference
 from pilothouse.kube.validation.domains import validate_signer_name
 from pilothouse.kube.validation.fields import required_one_of
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, not_supported, required, root
+from pilothouse.machinery.field import Errors, duplicate, forbidden, invalid, not_supported, required, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, items, part, text
 
@@ -88,7 +86,16 @@ def validate_request(obj: Json, tolerated: Tolerated = NOTHING) -> Errors:
     spec, path = part(obj, "spec"), root("spec")
     if problem := request_problem(text(spec, "request")):
         yield invalid(path.child("request"), spec.get("request"), problem)
-    yield from _validate_usages(items(spec, "usages"), path.child("usages"), tolerated)
+    usages = items(spec, "usages")
+    usages_path = path.child("usages")
+    if not usages:
+        yield required(usages_path)
+    for position, usage in enumerate(usages):
+        if usage not in _USAGES and not tolerated.unknown_usages:
+            yield not_supported(usages_path.index(position), usage, _USAGES)
+    for position, usage in enumerate(usages):
+        if usage in usages[:position] and not tolerated.duplicate_usages:
+            yield duplicate(usages_path.index(position), usage)
     signer = text(spec, "signerName")
     if signer == LEGACY_SIGNER and not tolerated.legacy_signer:
         reason = "the legacy signerName is not allowed via this API version"
@@ -99,23 +106,7 @@ def validate_request(obj: Json, tolerated: Tolerated = NOTHING) -> Errors:
     if seconds is not None and seconds < _MIN_EXPIRATION:
         reason = "may not specify a duration less than 600 seconds (10 minutes)"
         yield invalid(path.child("expirationSeconds"), seconds, reason)
-    yield from _validate_conditions(items(obj, "status", "conditions"), tolerated)
-    if not tolerated.any_certificate and (problem := certificate_problem(text(obj, "status", "certificate"))):
-        yield invalid(root("status", "certificate"), "<certificate data>", problem)
-
-
-def _validate_usages(usages: Sequence[str], path: Path, tolerated: Tolerated) -> Errors:
-    if not usages:
-        yield required(path)
-    for position, usage in enumerate(usages):
-        if usage not in _USAGES and not tolerated.unknown_usages:
-            yield not_supported(path.index(position), usage, _USAGES)
-    for position, usage in enumerate(usages):
-        if usage in usages[:position] and not tolerated.duplicate_usages:
-            yield duplicate(path.index(position), usage)
-
-
-def _validate_conditions(conditions: Sequence[Json], tolerated: Tolerated) -> Errors:
+    conditions = items(obj, "status", "conditions")
     seen: list[str] = []
     for position, condition in enumerate(conditions):
         path, kind = _CONDITIONS.index(position), text(condition, "type")
@@ -129,6 +120,8 @@ def _validate_conditions(conditions: Sequence[Json], tolerated: Tolerated) -> Er
         if kind in seen and not tolerated.duplicate_conditions:
             yield duplicate(path.child("type"), kind)
         seen.append(kind)
+    if not tolerated.any_certificate and (problem := certificate_problem(text(obj, "status", "certificate"))):
+        yield invalid(root("status", "certificate"), "<certificate data>", problem)
 
 
 def validate_request_update(obj: Json, old: Json, *, may_decide: bool = False, may_sign: bool = False) -> Errors:
@@ -138,23 +131,19 @@ def validate_request_update(obj: Json, old: Json, *, may_decide: bool = False, m
         if len(_of_type(obj, kind)) < len(_of_type(old, kind)):
             yield forbidden(_CONDITIONS, f"updates may not remove a condition of type {quote(kind)}")
     if not may_decide:
-        yield from _validate_decision_unchanged(obj, old)
+        for kind in (APPROVED, DENIED):
+            new, stored = _of_type(obj, kind), _of_type(old, kind)
+            if len(new) > len(stored):
+                yield forbidden(_CONDITIONS, f"updates may not add a condition of type {quote(kind)}")
+            elif len(new) == len(stored) and new != stored:
+                reason = f"updates may not modify a condition of type {quote(kind)}"
+                yield forbidden(_CONDITIONS, f"{reason}\n{difference(stored, new)}")
     before, path = text(old, "status", "certificate"), root("status", "certificate")
     if text(obj, "status", "certificate") != before:
         if not may_sign:
             yield forbidden(path, "updates may not set certificate content")
         elif before:
             yield forbidden(path, "updates may not modify existing certificate content")
-
-
-def _validate_decision_unchanged(obj: Json, old: Json) -> Errors:
-    for kind in (APPROVED, DENIED):
-        new, before = _of_type(obj, kind), _of_type(old, kind)
-        if len(new) > len(before):
-            yield forbidden(_CONDITIONS, f"updates may not add a condition of type {quote(kind)}")
-        elif len(new) == len(before) and new != before:
-            reason = f"updates may not modify a condition of type {quote(kind)}"
-            yield forbidden(_CONDITIONS, f"{reason}\n{difference(before, new)}")
 
 
 def _of_type(obj: Json, kind: str) -> list[Json]:

@@ -194,11 +194,27 @@ def validate_endpoints(endpoints: list[Json], address_type: str, path: Path) -> 
         yield from _validate_addresses(endpoint.get("addresses") or [], address_type, at.child("addresses"))
         if endpoint.get("nodeName") is not None:
             yield from dns_subdomain(endpoint["nodeName"], at.child("nodeName"))
-        yield from _validate_topology(endpoint.get("deprecatedTopology") or {}, at.child("deprecatedTopology"))
+        topology = endpoint.get("deprecatedTopology") or {}
+        deprecated_topology_path = at.child("deprecatedTopology")
+        if len(topology) > MAX_TOPOLOGY_LABELS:
+            yield too_many(deprecated_topology_path, len(topology), MAX_TOPOLOGY_LABELS)
+        yield from validate_labels(topology, deprecated_topology_path)
+        if _ZONE_LABEL in topology:
+            yield internal(deprecated_topology_path.key(_ZONE_LABEL), "reserved key was not removed in conversion")
         if endpoint.get("hostname") is not None:
             yield from dns_label(endpoint["hostname"], at.child("hostname"))
         if endpoint.get("hints") is not None:
-            yield from _validate_hints(endpoint["hints"], at.child("hints"))
+            hints = endpoint["hints"]
+            hints_path = at.child("hints")
+            zones, nodes = hints.get("forZones") or [], hints.get("forNodes") or []
+            if len(zones) > MAX_HINTS:
+                yield too_many(hints_path.child("forZones"), len(zones), MAX_HINTS)
+            else:
+                yield from _validate_names(zones, hints_path.child("forZones"), is_valid_label_value)
+                if len(nodes) > MAX_HINTS:
+                    yield too_many(hints_path.child("forNodes"), len(nodes), MAX_HINTS)
+                else:
+                    yield from _validate_names(nodes, hints_path.child("forNodes"), is_dns1123_subdomain)
 
 
 def _validate_addresses(addresses: list[str], address_type: str, path: Path) -> Errors:
@@ -217,26 +233,6 @@ def _validate_addresses(addresses: list[str], address_type: str, path: Path) -> 
                 yield from endpoint_ip(address, at)
         elif address_type == "FQDN":
             yield from fully_qualified_domain_name(address, path.index(position))
-
-
-def _validate_topology(topology: dict[str, str], path: Path) -> Errors:
-    if len(topology) > MAX_TOPOLOGY_LABELS:
-        yield too_many(path, len(topology), MAX_TOPOLOGY_LABELS)
-    yield from validate_labels(topology, path)
-    if _ZONE_LABEL in topology:
-        yield internal(path.key(_ZONE_LABEL), "reserved key was not removed in conversion")
-
-
-def _validate_hints(hints: Json, path: Path) -> Errors:
-    zones, nodes = hints.get("forZones") or [], hints.get("forNodes") or []
-    if len(zones) > MAX_HINTS:
-        yield too_many(path.child("forZones"), len(zones), MAX_HINTS)
-        return
-    yield from _validate_names(zones, path.child("forZones"), is_valid_label_value)
-    if len(nodes) > MAX_HINTS:
-        yield too_many(path.child("forNodes"), len(nodes), MAX_HINTS)
-        return
-    yield from _validate_names(nodes, path.child("forNodes"), is_dns1123_subdomain)
 
 
 def _validate_names(hints: Iterable[Json], path: Path, rule: Rule) -> Errors:

@@ -65,7 +65,16 @@ class FlowSchemaStrategy(SpecAndStatusStrategy):
         yield from self.validate_metadata(obj)
         name, spec = name_of(obj), part(obj, "spec")
         path = root("spec")
-        yield from _validate_precedence(number(spec, "matchingPrecedence"), name, path.child("matchingPrecedence"))
+        precedence = number(spec, "matchingPrecedence")
+        matching_precedence_path = path.child("matchingPrecedence")
+        if precedence <= 0:
+            yield invalid(matching_precedence_path, precedence, "must be a positive value")
+        if precedence > _MAX_PRECEDENCE:
+            yield invalid(matching_precedence_path, precedence, f"must not be greater than {_MAX_PRECEDENCE}")
+        if precedence == 1 and name != EXEMPT:
+            yield invalid(
+                matching_precedence_path, precedence, "only the schema named 'exempt' may have matchingPrecedence 1"
+            )
         method = spec.get("distinguisherMethod")
         if method is not None and method.get("type") not in _DISTINGUISHERS:
             yield not_supported(path.child("distinguisherMethod", "type"), _method(method), _DISTINGUISHERS)
@@ -90,15 +99,6 @@ class FlowSchemaStrategy(SpecAndStatusStrategy):
 
 class FlowSchemaStatusStrategy(FlowControlStatus, FlowSchemaStrategy):
     pass
-
-
-def _validate_precedence(precedence: int, name: str, path: Path) -> Errors:
-    if precedence <= 0:
-        yield invalid(path, precedence, "must be a positive value")
-    if precedence > _MAX_PRECEDENCE:
-        yield invalid(path, precedence, f"must not be greater than {_MAX_PRECEDENCE}")
-    if precedence == 1 and name != EXEMPT:
-        yield invalid(path, precedence, "only the schema named 'exempt' may have matchingPrecedence 1")
 
 
 def _is_dangling(obj: Json) -> str:
@@ -152,7 +152,15 @@ def validate_rule(rule: Json, path: Path) -> Errors:
     if not items(rule, "resourceRules") and not items(rule, "nonResourceRules"):
         yield required(path, "at least one of resourceRules and nonResourceRules has to be non-empty")
     for position, each in enumerate(items(rule, "resourceRules")):
-        yield from _validate_resource_rule(each, path.child("resourceRules").index(position))
+        resource_rule_path = path.child("resourceRules").index(position)
+        yield from _validate_verbs(items(each, "verbs"), resource_rule_path.child("verbs"))
+        for field, one, many in (("apiGroups", "api group", "api groups"), ("resources", "resource", "resources")):
+            values = items(each, field)
+            if not values:
+                yield required(resource_rule_path.child(field), f"resource rules must supply at least one {one}")
+            else:
+                yield from _validate_wildcard(values, resource_rule_path.child(field), many)
+        yield from _validate_namespaces(each, resource_rule_path.child("namespaces"))
     for position, each in enumerate(items(rule, "nonResourceRules")):
         yield from _validate_non_resource_rule(each, path.child("nonResourceRules").index(position))
 
@@ -186,17 +194,6 @@ def _validate_service_account(account: Json, path: Path) -> Errors:
         yield from follow(name_is_dns_label, namespace, path.child("namespace"))
     else:
         yield required(path.child("namespace"), "must specify namespace for service account")
-
-
-def _validate_resource_rule(rule: Json, path: Path) -> Errors:
-    yield from _validate_verbs(items(rule, "verbs"), path.child("verbs"))
-    for field, one, many in (("apiGroups", "api group", "api groups"), ("resources", "resource", "resources")):
-        values = items(rule, field)
-        if not values:
-            yield required(path.child(field), f"resource rules must supply at least one {one}")
-        else:
-            yield from _validate_wildcard(values, path.child(field), many)
-    yield from _validate_namespaces(rule, path.child("namespaces"))
 
 
 def _validate_namespaces(rule: Json, path: Path) -> Errors:

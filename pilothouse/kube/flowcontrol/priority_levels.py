@@ -85,7 +85,15 @@ class PriorityLevelStrategy(SpecAndStatusStrategy):
             yield forbidden(root("metadata", "annotations"), f"annotation '{_KEEPS_ZERO}' is forbidden")
         spec, name = part(obj, "spec"), name_of(obj)
         yield from _validate_spec(spec, name, root("spec"))
-        yield from _validate_mandatory(spec, name, root("spec"))
+        fixed = MANDATORY_LEVELS.get(name)
+        if fixed is not None:
+            if name == EXEMPT:
+                # Operators may tune the exempt level itself, and nothing else.
+                spec_to_compare, what = spec | {"exempt": fixed["exempt"]}, " except the 'spec.exempt' field"
+            else:
+                spec_to_compare, what = spec, ""
+            if not semantically_equal(spec_to_compare, fixed):
+                yield invalid(root("spec"), _shown_spec(spec), f"spec of '{name}'{what} must equal the fixed value")
         yield from validate_status(obj)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
@@ -110,31 +118,27 @@ def _validate_spec(spec: Json, name: str, path: Path) -> Errors:
         if limited is not None:
             yield forbidden(path.child("limited"), "must be nil if the type is not Limited")
         if exempt is not None:
-            yield from _validate_exempt(exempt, path.child("exempt"))
+            exempt_path = path.child("exempt")
+            if (shares := number(exempt, "nominalConcurrencyShares")) < 0:
+                yield invalid(exempt_path.child("nominalConcurrencyShares"), shares, "must be a non-negative integer")
+            yield from _validate_lendable(exempt, exempt_path)
     elif kind == "Limited":
         if exempt is not None:
             yield forbidden(path.child("exempt"), "must be nil if the type is Limited")
         if limited is None:
             yield required(path.child("limited"), "must not be empty when type is Limited")
         else:
-            yield from _validate_limited(limited, path.child("limited"))
+            limited_path = path.child("limited")
+            if (shares := number(limited, "nominalConcurrencyShares")) < 0:
+                yield invalid(limited_path.child("nominalConcurrencyShares"), shares, "must be a non-negative integer")
+            yield from _validate_response(part(limited, "limitResponse"), limited_path.child("limitResponse"))
+            yield from _validate_lendable(limited, limited_path)
+            if (limit := number(limited, "borrowingLimitPercent")) < 0:
+                yield invalid(
+                    limited_path.child("borrowingLimitPercent"), limit, "if specified, must be a non-negative integer"
+                )
     else:
         yield from required_one_of(kind, path.child("type"), ("Exempt", "Limited"))
-
-
-def _validate_exempt(exempt: Json, path: Path) -> Errors:
-    if (shares := number(exempt, "nominalConcurrencyShares")) < 0:
-        yield invalid(path.child("nominalConcurrencyShares"), shares, "must be a non-negative integer")
-    yield from _validate_lendable(exempt, path)
-
-
-def _validate_limited(limited: Json, path: Path) -> Errors:
-    if (shares := number(limited, "nominalConcurrencyShares")) < 0:
-        yield invalid(path.child("nominalConcurrencyShares"), shares, "must be a non-negative integer")
-    yield from _validate_response(part(limited, "limitResponse"), path.child("limitResponse"))
-    yield from _validate_lendable(limited, path)
-    if (limit := number(limited, "borrowingLimitPercent")) < 0:
-        yield invalid(path.child("borrowingLimitPercent"), limit, "if specified, must be a non-negative integer")
 
 
 def _validate_lendable(level: Json, path: Path) -> Errors:
@@ -153,19 +157,16 @@ def _validate_response(response: Json, path: Path) -> Errors:
     elif queuing is None:
         yield required(path.child("queuing"), "must not be empty if limited.limitResponse.type is Limited")
     else:
-        yield from _validate_queuing(queuing, path.child("queuing"))
-
-
-def _validate_queuing(queuing: Json, path: Path) -> Errors:
-    length, queues, hand = (number(queuing, name) for name in ("queueLengthLimit", "queues", "handSize"))
-    if length <= 0:
-        yield invalid(path.child("queueLengthLimit"), length, "must be positive")
-    if queues <= 0:
-        yield invalid(path.child("queues"), queues, "must be positive")
-    elif queues > _MAX_QUEUES:
-        yield invalid(path.child("queues"), queues, f"must not be greater than {_MAX_QUEUES}")
-    if problem := _hand_problem(hand, queues):
-        yield invalid(path.child("handSize"), hand, problem)
+        queuing_path = path.child("queuing")
+        length, queues, hand = (number(queuing, name) for name in ("queueLengthLimit", "queues", "handSize"))
+        if length <= 0:
+            yield invalid(queuing_path.child("queueLengthLimit"), length, "must be positive")
+        if queues <= 0:
+            yield invalid(queuing_path.child("queues"), queues, "must be positive")
+        elif queues > _MAX_QUEUES:
+            yield invalid(queuing_path.child("queues"), queues, f"must not be greater than {_MAX_QUEUES}")
+        if problem := _hand_problem(hand, queues):
+            yield invalid(queuing_path.child("handSize"), hand, problem)
 
 
 def _hand_problem(hand: int, queues: int) -> str:
@@ -178,19 +179,6 @@ def _hand_problem(hand: int, queues: int) -> str:
         return ""
     deck = f"deckSize {queues} and handSize {hand}"
     return f"required entropy bits of {deck} should not be greater than {_MAX_HASH_BITS}"
-
-
-def _validate_mandatory(spec: Json, name: str, path: Path) -> Errors:
-    fixed = MANDATORY_LEVELS.get(name)
-    if fixed is None:
-        return
-    if name == EXEMPT:
-        # Operators may tune the exempt level itself, and nothing else.
-        spec_to_compare, what = spec | {"exempt": fixed["exempt"]}, " except the 'spec.exempt' field"
-    else:
-        spec_to_compare, what = spec, ""
-    if not semantically_equal(spec_to_compare, fixed):
-        yield invalid(path, _shown_spec(spec), f"spec of '{name}'{what} must equal the fixed value")
 
 
 def _shares(obj: Json) -> Any:

@@ -167,7 +167,13 @@ def validate_spec(spec: Json, path: Path, rules: IngressRules) -> Errors:
     if spec.get("defaultBackend") is not None:
         yield from _validate_backend(spec["defaultBackend"], path.child("defaultBackend"), rules)
     for position, rule in enumerate(spec.get("rules") or ()):
-        yield from _validate_rule(rule, path.child("rules").index(position), rules)
+        rule_path = path.child("rules").index(position)
+        host = rule.get("host") or ""
+        if host:
+            yield from not_an_ip(host, rule_path.child("host"))
+            yield from _validate_host(host, rule_path.child("host"))
+        if "*" not in host or not rules.invalid_wildcard_rules:
+            yield from _validate_http(rule, rule_path, rules)
     for position, tls in enumerate(spec.get("tls") or ()):
         yield from _validate_tls(tls, path.child("tls").index(position), rules)
     if spec.get("ingressClassName") is not None:
@@ -188,15 +194,6 @@ def _validate_host(host: str, path: Path) -> Errors:
 
 def _secret_name_errors(tls: Json) -> list[str]:
     return is_dns1123_subdomain(tls["secretName"]) if tls.get("secretName") else []
-
-
-def _validate_rule(rule: Json, path: Path, rules: IngressRules) -> Errors:
-    host = rule.get("host") or ""
-    if host:
-        yield from not_an_ip(host, path.child("host"))
-        yield from _validate_host(host, path.child("host"))
-    if "*" not in host or not rules.invalid_wildcard_rules:
-        yield from _validate_http(rule, path, rules)
 
 
 def _validate_http(rule: Json, path: Path, rules: IngressRules) -> Errors:

@@ -61,7 +61,10 @@ class NetworkPolicyStrategy(KubeStrategy):
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
-        yield from _validate_spec(obj["spec"], _rules_for_update(old["spec"]))
+        spec = old["spec"]
+        broken = any(validate_label_selector(spec.get("podSelector"), Path()))
+        known = frozenset(cidr for block in _ip_blocks(spec, NOWHERE) for cidr, _ in block.cidrs)
+        yield from _validate_spec(obj["spec"], PolicyRules(LabelSelectorRules(allow_invalid_values=broken), known))
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         if any(_cidr_warnings(obj["spec"], NOWHERE)):
@@ -80,13 +83,6 @@ def _cidr_warnings(spec: Json, path: Path) -> Iterator[str]:
     for block in _ip_blocks(spec, path):
         for cidr, at in block.cidrs:
             yield from warnings_for_cidr(cidr, at)
-
-
-def _rules_for_update(old: Json) -> PolicyRules:
-    """Return rules with exceptions for the faults of the stored policy."""
-    broken = any(validate_label_selector(old.get("podSelector"), Path()))
-    known = frozenset(cidr for block in _ip_blocks(old, NOWHERE) for cidr, _ in block.cidrs)
-    return PolicyRules(LabelSelectorRules(allow_invalid_values=broken), known)
 
 
 def _ip_blocks(spec: Json, path: Path) -> Iterator[_IPBlock]:
@@ -127,7 +123,14 @@ def validate_spec(spec: Json, path: Path, rules: PolicyRules) -> Errors:
     for direction, peers in (("ingress", "from"), ("egress", "to")):
         for position, rule in enumerate(spec.get(direction) or ()):
             yield from _validate_rule(rule, path.child(direction).index(position), peers=peers, rules=rules)
-    yield from _validate_types(spec.get("policyTypes") or [], path.child("policyTypes"))
+    types = spec.get("policyTypes") or []
+    policy_types_path = path.child("policyTypes")
+    if len(types) > len(_POLICY_TYPES):
+        yield invalid(policy_types_path, types, "may not specify more than two policyTypes")
+    else:
+        for position, kind in enumerate(types):
+            if kind not in _POLICY_TYPES:
+                yield not_supported(policy_types_path.index(position), kind, _POLICY_TYPES)
 
 
 def _validate_rule(rule: Json, path: Path, *, peers: str, rules: PolicyRules) -> Errors:
@@ -135,15 +138,6 @@ def _validate_rule(rule: Json, path: Path, *, peers: str, rules: PolicyRules) ->
         yield from _validate_port(port, path.child("ports").index(position))
     for position, peer in enumerate(rule.get(peers) or ()):
         yield from _validate_peer(peer, path.child(peers).index(position), rules)
-
-
-def _validate_types(types: list[str], path: Path) -> Errors:
-    if len(types) > len(_POLICY_TYPES):
-        yield invalid(path, types, "may not specify more than two policyTypes")
-        return
-    for position, kind in enumerate(types):
-        if kind not in _POLICY_TYPES:
-            yield not_supported(path.index(position), kind, _POLICY_TYPES)
 
 
 def _validate_port(port: Json, path: Path) -> Errors:

@@ -29,7 +29,15 @@ class PodDisruptionBudgetStrategy(SpecAndStatusStrategy):
     allow_unconditional_update = False
 
     def default(self, obj: Json) -> None:
-        _strip_deprecated_label(obj["spec"].get("selector"))
+        selector = obj["spec"].get("selector")
+        if selector and selector.get("matchExpressions") and selector != _MATCH_NONE:
+            kept = [
+                expression for expression in selector["matchExpressions"] if expression.get("key") != DEPRECATED_LABEL
+            ]
+            if kept:
+                selector["matchExpressions"] = kept
+            else:
+                del selector["matchExpressions"]
 
     def validate(self, obj: Json) -> Errors:
         """Upstream looks at the spec only, and leaves the metadata to the generic checks."""
@@ -45,17 +53,6 @@ class PodDisruptionBudgetStatusStrategy(StatusSubresource, PodDisruptionBudgetSt
         yield from validate_conditions(status.get("conditions"), _STATUS.child("conditions"))
         counts = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
         yield from validate_counts(status, _STATUS, *counts)
-
-
-def _strip_deprecated_label(selector: Json | None) -> None:
-    """Drop expressions on the label, except in the selector for nothing."""
-    if not selector or not selector.get("matchExpressions") or selector == _MATCH_NONE:
-        return
-    kept = [expression for expression in selector["matchExpressions"] if expression.get("key") != DEPRECATED_LABEL]
-    if kept:
-        selector["matchExpressions"] = kept
-    else:
-        del selector["matchExpressions"]
 
 
 def _validate_spec(spec: Json, old: Json | None = None) -> Errors:

@@ -187,27 +187,16 @@ def grants_of(binding: Json) -> Iterator[Grant]:
         else (f"ClusterRoleBinding {quote(key.name)}")
     )
     for position, subject in enumerate(binding.get("subjects") or ()):
-        known = _subject(subject, key.namespace)
-        if known is not None:
-            source = f"{shown} of {role.kind} {quote(role.name)} to {_described(subject, key.namespace)}"
-            yield Grant(key, position, role, known, source)
-
-
-def _subject(subject: Json, namespace: str) -> GrantSubject | None:
-    kind, name = subject.get("kind"), subject.get("name", "")
-    if kind in ("User", "Group"):
-        return GrantSubject(namespace, kind == "Group", name)
-    home = subject.get("namespace") or namespace
-    if kind == "ServiceAccount" and home:
-        return GrantSubject(namespace, False, user_name(home, name))
-    return None
-
-
-def _described(subject: Json, namespace: str) -> str:
-    kind, name = subject.get("kind", ""), subject.get("name", "")
-    if kind == "ServiceAccount":
-        name = f"{name}/{subject.get('namespace') or namespace}"
-    return f"{kind} {quote(name)}"
+        kind, name = subject.get("kind"), subject.get("name", "")
+        home = subject.get("namespace") or key.namespace
+        if kind in ("User", "Group"):
+            grantee = GrantSubject(key.namespace, kind == "Group", name)
+        elif kind == "ServiceAccount" and home:
+            grantee = GrantSubject(key.namespace, False, user_name(home, name))
+        else:
+            continue
+        described = f"{kind} {quote(f'{name}/{home}' if kind == 'ServiceAccount' else name)}"
+        yield Grant(key, position, role, grantee, f"{shown} of {role.kind} {quote(role.name)} to {described}")
 
 
 @dataclass(slots=True)

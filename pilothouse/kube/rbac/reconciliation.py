@@ -153,26 +153,17 @@ def reconciled(stored: Json, expected: Json) -> Json:
         if missing:
             obj["subjects"] = [*result, *missing]
     else:
-        _add_rules(obj, expected)
-        _set_aggregation(obj, expected)
+        if obj.get("rules") != expected.get("rules"):
+            rules, wanted = obj.get("rules") or (), expected.get("rules") or ()
+            missing_rules = uncovered([*map(PolicyRule.of, rules)], map(PolicyRule.of, wanted))
+            if missing_rules:
+                obj["rules"] = [*rules, *(rule.as_json() for rule in missing_rules)]
+        # A role without expected aggregation loses its aggregation rule.
+        if "aggregationRule" not in expected:
+            obj.pop("aggregationRule", None)
+        else:
+            selectors = (obj.get("aggregationRule") or {}).get("clusterRoleSelectors") or []
+            missing = [item for item in expected["aggregationRule"]["clusterRoleSelectors"] if item not in selectors]
+            if missing:
+                obj["aggregationRule"] = {"clusterRoleSelectors": [*selectors, *missing]}
     return obj
-
-
-def _add_rules(role: Json, expected: Json) -> None:
-    if role.get("rules") == expected.get("rules"):
-        return
-    result, wanted = (role.get("rules") or (), expected.get("rules") or ())
-    missing = uncovered([*map(PolicyRule.of, result)], map(PolicyRule.of, wanted))
-    if missing:
-        role["rules"] = [*result, *(rule.as_json() for rule in missing)]
-
-
-def _set_aggregation(role: Json, expected: Json) -> None:
-    """Add expected selectors. A role without expected aggregation loses its aggregation rule."""
-    if "aggregationRule" not in expected:
-        role.pop("aggregationRule", None)
-        return
-    result = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or []
-    missing = [selector for selector in expected["aggregationRule"]["clusterRoleSelectors"] if selector not in result]
-    if missing:
-        role["aggregationRule"] = {"clusterRoleSelectors": [*result, *missing]}

@@ -52,19 +52,18 @@ def validate_policy_rule(rule: Json, namespaced: bool, path: Path) -> Errors:
         yield required(path.child("verbs"), "verbs must contain at least one value")
     urls = rule.get("nonResourceURLs")
     if urls:
-        yield from _validate_paths_rule(rule, urls, namespaced, path.child("nonResourceURLs"))
+        non_resource_urls_path = path.child("nonResourceURLs")
+        if namespaced:
+            yield invalid(non_resource_urls_path, urls, "namespaced rules cannot apply to non-resource URLs")
+        if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
+            yield invalid(
+                non_resource_urls_path, urls, "rules cannot apply to both regular resources and non-resource URLs"
+            )
         return
     if not rule.get("apiGroups"):
         yield required(path.child("apiGroups"), "resource rules must supply at least one api group")
     if not rule.get("resources"):
         yield required(path.child("resources"), "resource rules must supply at least one resource")
-
-
-def _validate_paths_rule(rule: Json, urls: list[str], namespaced: bool, path: Path) -> Errors:
-    if namespaced:
-        yield invalid(path, urls, "namespaced rules cannot apply to non-resource URLs")
-    if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
-        yield invalid(path, urls, "rules cannot apply to both regular resources and non-resource URLs")
 
 
 ROLES = Resource(names=Names("roles", kind="Role"), strategy=RoleStrategy(), group=GROUP, columns=DEFAULT_COLUMNS)

@@ -53,7 +53,13 @@ def drop_disabled_group_fields(group: Json, old: Json | None) -> None:
 
 def validate_group(group: Json, path: Path) -> Errors:
     """Yield errors of a new group."""
-    yield from _validate_policy(part(group, "schedulingPolicy"), path.child("schedulingPolicy"))
+    policy = part(group, "schedulingPolicy")
+    scheduling_policy_path = path.child("schedulingPolicy")
+    yield from exactly_one_of(policy, ("basic", "gang"), scheduling_policy_path)
+    gang = policy.get("gang")
+    if gang is not None:
+        count, where = gang.get("minCount") or 0, scheduling_policy_path.child("gang", "minCount")
+        yield from in_limits(count, where, at_least=1) if count else iter([required(where)])
     for name, check in _CHECKS.items():
         if _is_given(group.get(name)):
             yield from check(group[name], path.child(name))
@@ -99,14 +105,6 @@ def required_name(value: str, path: Path, rule: Check) -> Errors:
 
 def _is_given(value: object) -> bool:
     return value is not None and value != "" and value != []
-
-
-def _validate_policy(policy: Json, path: Path) -> Errors:
-    yield from exactly_one_of(policy, ("basic", "gang"), path)
-    gang = policy.get("gang")
-    if gang is not None:
-        count, where = gang.get("minCount") or 0, path.child("gang", "minCount")
-        yield from in_limits(count, where, at_least=1) if count else iter([required(where)])
 
 
 def _validate_constraints(constraints: Json, path: Path) -> Errors:
@@ -209,10 +207,6 @@ def _validate_claim_statuses(statuses: Sequence[Json], path: Path) -> Errors:
     return keyed_list(statuses, MAX_RESOURCE_CLAIMS, check, path)
 
 
-def _policy(obj: Json) -> str:
-    return "Basic" if part(obj, "spec", "schedulingPolicy").get("gang") is None else "Gang"
-
-
 def _workload(obj: Json) -> str:
     reference = part(obj, "spec").get(_TEMPLATE)
     return "<none>" if reference is None else text(reference, "workload", "workloadName")
@@ -236,7 +230,11 @@ POD_GROUPS = Resource(
     version="v1alpha2",
     columns=[
         NAME,
-        Column("Policy", _policy, documented=(_SPEC, "schedulingPolicy")),
+        Column(
+            "Policy",
+            lambda obj: "Basic" if part(obj, "spec", "schedulingPolicy").get("gang") is None else "Gang",
+            documented=(_SPEC, "schedulingPolicy"),
+        ),
         Column("Workload", _workload, description="Name of the referenced Workload object"),
         Column("Status", _status, description="Status of the PodGroup"),
         AGE,

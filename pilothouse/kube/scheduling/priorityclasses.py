@@ -55,21 +55,21 @@ class PriorityClassStrategy(KubeStrategy):
 
 
 def _validate_system_class(obj: Json) -> Errors:
-    problem = _unlike_system_class(name_of(obj), obj.get("value") or 0, bool(obj.get("globalDefault")))
+    name = name_of(obj)
+    value = obj.get("value") or 0
+    is_default = bool(obj.get("globalDefault"))
+    known = SYSTEM_CLASSES.get(name)
+    if known is None:
+        problem = f"{name} is not a known system priority class"
+    elif value != known:
+        problem = f"value of {name} PriorityClass must be {known}"
+    else:
+        problem = f"globalDefault of {name} PriorityClass must be false" if is_default else ""
     if problem:
         reason = (
             f"priority class names with '{SYSTEM_PREFIX}' prefix are reserved for system use only. error: {problem}"
         )
         yield forbidden(root("metadata", "name"), reason)
-
-
-def _unlike_system_class(name: str, value: int, is_default: bool) -> str:
-    known = SYSTEM_CLASSES.get(name)
-    if known is None:
-        return f"{name} is not a known system priority class"
-    if value != known:
-        return f"value of {name} PriorityClass must be {known}"
-    return f"globalDefault of {name} PriorityClass must be false" if is_default else ""
 
 
 _PRIORITY_CLASS = "io.k8s.api.scheduling.v1.PriorityClass"

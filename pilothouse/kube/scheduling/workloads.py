@@ -37,7 +37,11 @@ class WorkloadStrategy(KubeStrategy):
             if group := text(reference, "apiGroup"):
                 yield from dns_subdomain(group, _CONTROLLER.child("apiGroup"))
             for name in ("kind", "name"):
-                yield from required_name(text(reference, name), _CONTROLLER.child(name), _path_segment)
+                yield from required_name(
+                    text(reference, name),
+                    _CONTROLLER.child(name),
+                    lambda value, path: follow(name_is_path_segment, value, path),
+                )
         yield from keyed_list(templates, MAX_TEMPLATES, _validate_template, _TEMPLATES)
         if not templates:
             yield required(_TEMPLATES)
@@ -54,10 +58,6 @@ class WorkloadStrategy(KubeStrategy):
                 yield too_many(_TEMPLATES, len(templates), MAX_TEMPLATES)
             if not templates:
                 yield required(_TEMPLATES)
-
-
-def _path_segment(value: str, path: Path) -> Errors:
-    return follow(name_is_path_segment, value, path)
 
 
 def _validate_template(template: Json, path: Path) -> Errors:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from pilothouse.apiserver.registry.metadata import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
@@ -89,7 +89,17 @@ def _validate_spec(spec: Json, path: Path) -> Errors:
             yield required(path.child(shown))
     if spec.get("fsGroupPolicy") is not None:
         yield from one_of(spec["fsGroupPolicy"], path.child("fsGroupPolicy"), _FS_GROUP_POLICIES)
-    yield from _validate_token_requests(items(spec, "tokenRequests"), path.child("tokenRequests"))
+    requests = items(spec, "tokenRequests")
+    token_requests_path = path.child("tokenRequests")
+    audiences: set[str] = set()
+    for position, request in enumerate(requests):
+        at, audience = token_requests_path.index(position), text(request, "audience")
+        if audience in audiences:
+            yield duplicate(at.child("audience"), audience)
+            continue
+        audiences.add(audience)
+        if (seconds := request.get("expirationSeconds")) is not None:
+            yield from validate_token_expiration(seconds, at.child("expirationSeconds"))
     for mode in items(spec, "volumeLifecycleModes"):
         yield from one_of(mode, path.child("volumeLifecycleModes"), _LIFECYCLE_MODES)
     if spec.get("seLinuxMount") is None:
@@ -102,18 +112,6 @@ def _validate_spec(spec: Json, path: Path) -> Errors:
     if in_secrets is not None and not spec.get("tokenRequests"):
         reason = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
         yield invalid(path.child("serviceAccountTokenInSecrets"), in_secrets, reason)
-
-
-def _validate_token_requests(requests: Sequence[Json], path: Path) -> Errors:
-    audiences: set[str] = set()
-    for position, request in enumerate(requests):
-        at, audience = path.index(position), text(request, "audience")
-        if audience in audiences:
-            yield duplicate(at.child("audience"), audience)
-            continue
-        audiences.add(audience)
-        if (seconds := request.get("expirationSeconds")) is not None:
-            yield from validate_token_expiration(seconds, at.child("expirationSeconds"))
 
 
 def _audiences(obj: Json) -> str:

@@ -29,7 +29,12 @@ class CSINodeStrategy(KubeStrategy):
         for position, driver in enumerate(drivers):
             path, name = _DRIVERS.index(position), text(driver, "name")
             yield from validate_csi_driver_name(name, path.child("name"))
-            yield from _validate_node_id(text(driver, "nodeID"), path.child("nodeID"))
+            node_id = text(driver, "nodeID")
+            node_id_path = path.child("nodeID")
+            if not node_id:
+                yield required(node_id_path)
+            if len(node_id.encode()) > _MAX_NODE_ID:
+                yield invalid(node_id_path, node_id, f"must be {_MAX_NODE_ID} characters or less")
             yield from nonnegative(part(driver, "allocatable").get("count") or 0, path.child("allocatable", "count"))
             if name in names:
                 yield duplicate(path.child("name"), name)
@@ -52,13 +57,6 @@ def _fixed(driver: Json) -> Json:
         "TopologyKeys": driver.get("topologyKeys"),
         "Allocatable": None,
     }
-
-
-def _validate_node_id(node_id: str, path: Path) -> Errors:
-    if not node_id:
-        yield required(path)
-    if len(node_id.encode()) > _MAX_NODE_ID:
-        yield invalid(path, node_id, f"must be {_MAX_NODE_ID} characters or less")
 
 
 def _validate_topology_keys(keys: Sequence[str], path: Path) -> Errors:

@@ -106,17 +106,18 @@ def is_default_class(obj: Json) -> bool:
     return any(annotations_of(obj).get(name) == "true" for name in (DEFAULT_CLASS, BETA_DEFAULT_CLASS))
 
 
-def _name(obj: Json) -> str:
-    return f"{name_of(obj)} (default)" if is_default_class(obj) else name_of(obj)
-
-
 STORAGE_CLASSES = Resource(
     names=Names("storageclasses", kind="StorageClass", short=["sc"]),
     strategy=StorageClassStrategy(),
     group=GROUP,
     returns_deleted_object=True,
     columns=[
-        Column(NAME.name, _name, format=NAME.format, documented=NAME.documented),
+        Column(
+            NAME.name,
+            lambda obj: f"{name_of(obj)} (default)" if is_default_class(obj) else name_of(obj),
+            format=NAME.format,
+            documented=NAME.documented,
+        ),
         Column("Provisioner", lambda obj: text(obj, "provisioner"), documented=(_CLASS, "provisioner")),
         Column("ReclaimPolicy", lambda obj: obj.get("reclaimPolicy") or "Delete", documented=(_CLASS, "reclaimPolicy")),
         Column(

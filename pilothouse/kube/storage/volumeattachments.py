@@ -41,7 +41,17 @@ class VolumeAttachmentStrategy(SeparateStatusStrategy):
         spec = part(obj, "spec")
         path = root("spec")
         yield from validate_csi_driver_name(text(spec, "attacher"), path.child("attacher"))
-        yield from _validate_source(part(spec, "source"), path.child("source"))
+        source = part(spec, "source")
+        source_path = path.child("source")
+        name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
+        if name is None and inline is None:
+            yield required(source_path, _ONE_SOURCE)
+        elif name is not None and inline is not None:
+            yield forbidden(source_path, _ONE_SOURCE)
+        elif name == "":
+            yield required(source_path.child("persistentVolumeName"), "must specify non empty persistentVolumeName")
+        elif inline is not None:
+            yield from validate_inline_spec(inline, source_path.child("inlineVolumeSpec"))
         yield from dns_subdomain(text(spec, "nodeName"), path.child("nodeName"))
         yield from _validate_status(part(obj, "status"), root("status"))
         name = part(obj, "spec", "source").get("persistentVolumeName")
@@ -69,18 +79,6 @@ def _shown(spec: Json) -> Json:
         },
         "NodeName": text(spec, "nodeName"),
     }
-
-
-def _validate_source(source: Json, path: Path) -> Errors:
-    name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
-    if name is None and inline is None:
-        yield required(path, _ONE_SOURCE)
-    elif name is not None and inline is not None:
-        yield forbidden(path, _ONE_SOURCE)
-    elif name == "":
-        yield required(path.child("persistentVolumeName"), "must specify non empty persistentVolumeName")
-    elif inline is not None:
-        yield from validate_inline_spec(inline, path.child("inlineVolumeSpec"))
 
 
 def _validate_status(status: Json, path: Path) -> Errors:

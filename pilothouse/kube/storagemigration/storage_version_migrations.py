@@ -9,7 +9,7 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.internal_structs import ANY, condition, slice_of, struct
-from pilothouse.machinery.field import Errors, Path, invalid, required, root
+from pilothouse.machinery.field import Errors, invalid, required, root
 from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.conditions import validate_conditions
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
@@ -58,17 +58,15 @@ class StorageVersionMigrationStatusStrategy(StatusSubresource, StorageVersionMig
         yield from validate_conditions(part(obj, "status").get("conditions"), path.child("conditions"))
         if before and version != before:
             yield invalid(path.child("resourceVersion"), version, FIELD_IMMUTABLE)
-        yield from _validate_end(obj, old, path.child("conditions"))
-
-
-def _validate_end(obj: Json, old: Json, path: Path) -> Errors:
-    """A migration ends once, and well or badly."""
-    conditions = slice_of(condition)(part(obj, "status").get("conditions"))
-    if _is(obj, SUCCEEDED) and _is(obj, FAILED):
-        yield invalid(path, conditions, "Both success and failed conditions cannot be true at the same time")
-    for kind, name in ((SUCCEEDED, "Success"), (FAILED, "Failed")):
-        if _is(old, kind) and not _is(obj, kind):
-            yield invalid(path, conditions, f"{name} condition cannot be set to false once it is true")
+        conditions_path = path.child("conditions")
+        conditions = slice_of(condition)(part(obj, "status").get("conditions"))
+        if _is(obj, SUCCEEDED) and _is(obj, FAILED):
+            yield invalid(
+                conditions_path, conditions, "Both success and failed conditions cannot be true at the same time"
+            )
+        for kind, name in ((SUCCEEDED, "Success"), (FAILED, "Failed")):
+            if _is(old, kind) and not _is(obj, kind):
+                yield invalid(conditions_path, conditions, f"{name} condition cannot be set to false once it is true")
 
 
 def _is(obj: Json, kind: str) -> bool:

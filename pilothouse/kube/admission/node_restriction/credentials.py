@@ -88,11 +88,8 @@ class NodeTokens:
             namespace=attributes.namespace,
             name=attributes.name,
         )
-        return (
-            ""
-            if ((await self.authorizer.authorize(question)).decision is Decision.ALLOW)
-            else _not_authorized(attributes, audience)
-        )
+        allowed = (await self.authorizer.authorize(question)).decision is Decision.ALLOW
+        return "" if allowed else _not_authorized(attributes, audience)
 
     async def _has_audience(self, pod: Json, volume: Json, audience: str) -> bool:
         """Report whether a volume of the pod declares the audience. Raise NotFound."""
@@ -162,9 +159,6 @@ class NodePodCertificates:
             raise refused(attributes, f"pod {named} is not running on node {node} named in the {_REQUEST}")
         if is_mirror_pod(pod):
             raise refused(attributes, f"pod {named} is a mirror pod")
-        await self._check_account(attributes, spec, pod)
-
-    async def _check_account(self, attributes: Attributes, spec: Json, pod: Json) -> None:
         asked, named = text(spec, "serviceAccountName"), quote(f"{attributes.namespace}/{text(spec, 'podName')}")
         if asked != text(pod, "spec", "serviceAccountName"):
             raise _other_account(attributes, named, asked, text(pod, "spec", "serviceAccountName"))

@@ -51,7 +51,20 @@ class NodePods:
     async def admit(self, node: str, attributes: Attributes) -> None:
         """Raises Forbidden, NotFound."""
         if attributes.subresource == "status":
-            _admit_status(node, attributes)
+            if attributes.operation is not Operation.UPDATE:
+                raise refused(attributes, f"unexpected operation {quote(attributes.operation.value)}")
+            new, old = attributes.obj or {}, attributes.old or {}
+            if text(old, "spec", "nodeName") != node:
+                reason = "can only update pod status for pods with spec.nodeName set to itself"
+                raise refused(attributes, f"node {quote(node)} {reason}")
+            if (metadata(new).get("labels") or {}) != (metadata(old).get("labels") or {}):
+                raise refused(attributes, f"node {quote(node)} cannot update labels through pod status")
+            for field, what in (
+                ("resourceClaimStatuses", "resource claim statues"),
+                ("extendedResourceClaimStatus", "extended resource claim status"),
+            ):
+                if not semantically_equal(part(new, "status").get(field), part(old, "status").get(field)):
+                    raise refused(attributes, f"node {quote(node)} cannot update {what}")
         elif attributes.subresource == "eviction":
             await self._admit_eviction(node, attributes)
         elif attributes.subresource:
@@ -117,23 +130,6 @@ def _owner_problem(node: str, owners: list[Json]) -> str:
     if not owner.get("controller"):
         return "can only create pods with a controller owner reference set to itself"
     return "must not set blockOwnerDeletion on an owner reference" if owner.get("blockOwnerDeletion") else ""
-
-
-def _admit_status(node: str, attributes: Attributes) -> None:
-    if attributes.operation is not Operation.UPDATE:
-        raise refused(attributes, f"unexpected operation {quote(attributes.operation.value)}")
-    new, old = attributes.obj or {}, attributes.old or {}
-    if text(old, "spec", "nodeName") != node:
-        reason = "can only update pod status for pods with spec.nodeName set to itself"
-        raise refused(attributes, f"node {quote(node)} {reason}")
-    if (metadata(new).get("labels") or {}) != (metadata(old).get("labels") or {}):
-        raise refused(attributes, f"node {quote(node)} cannot update labels through pod status")
-    for field, what in (
-        ("resourceClaimStatuses", "resource claim statues"),
-        ("extendedResourceClaimStatus", "extended resource claim status"),
-    ):
-        if not semantically_equal(part(new, "status").get(field), part(old, "status").get(field)):
-            raise refused(attributes, f"node {quote(node)} cannot update {what}")
 
 
 class UnknownSource(ValueError):

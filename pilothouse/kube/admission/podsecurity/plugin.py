@@ -77,28 +77,26 @@ class PodSecurity(Handler):
         elif attributes.subresource or attributes.obj is None:
             return
         elif resource == _NAMESPACES:
-            await self._validate_namespace(attributes, attributes.obj)
+            namespace = attributes.obj
+            new = self._policy_of(namespace)
+            old = self._policy_of(attributes.old) if attributes.old is not None else None
+            if new.errors and (old is None or new.errors != old.errors):
+                raise Invalid.of(attributes.kind.group_kind, attributes.name, new.errors)
+            if old is None or _is_stricter(new.policy.enforce, old.policy.enforce):
+                if attributes.name in self._configuration.exempt_namespaces:
+                    if warning := exempt_namespace_warning(namespace, new.policy, self._configuration.defaults):
+                        attributes.warn(warning)
+                elif old is not None:
+                    exempt = self._configuration.exempt_runtime_classes
+                    pods = [
+                        p for p in await self._pods(attributes.name) if p["spec"].get("runtimeClassName") not in exempt
+                    ]
+                    for warning in warnings_about(
+                        one_of_each_controller_first(pods), attributes.name, new.policy.enforce
+                    ):
+                        attributes.warn(warning)
         elif (place := _TEMPLATES.get(resource)) is not None:
             await self._validate_template(attributes, _at(attributes.obj, place))
-
-    async def _validate_namespace(self, attributes: Attributes, namespace: Json) -> None:
-        new = self._policy_of(namespace)
-        old = self._policy_of(attributes.old) if attributes.old is not None else None
-        if new.errors and (old is None or new.errors != old.errors):
-            raise Invalid.of(attributes.kind.group_kind, attributes.name, new.errors)
-        if old is not None and not _is_stricter(new.policy.enforce, old.policy.enforce):
-            return
-        if attributes.name in self._configuration.exempt_namespaces:
-            if warning := exempt_namespace_warning(namespace, new.policy, self._configuration.defaults):
-                attributes.warn(warning)
-        elif old is not None:
-            await self._warn_of_pods(attributes, new.policy.enforce)
-
-    async def _warn_of_pods(self, attributes: Attributes, enforced: LevelVersion) -> None:
-        exempt = self._configuration.exempt_runtime_classes
-        pods = [p for p in await self._pods(attributes.name) if p["spec"].get("runtimeClassName") not in exempt]
-        for warning in warnings_about(one_of_each_controller_first(pods), attributes.name, enforced):
-            attributes.warn(warning)
 
     async def _validate_pod(self, attributes: Attributes) -> None:
         if self._is_exempt(attributes):
@@ -209,7 +207,10 @@ class _Evaluations:
             self._tally.row(("allow", "privileged", "latest", "enforce", operation, "pod", ""))
 
     def record(self, decision: str, policy: LevelVersion, mode: str, attributes: Attributes) -> None:
-        version = _version(policy)
+        if policy.level is Level.privileged or policy.minor is None:
+            version = "latest"
+        else:
+            version = f"v1.{policy.minor}" if policy.minor <= _NEWEST_SERVED else "future"
         self._tally.inc((decision, policy.level.name, version, mode, *_of_request(attributes)))
 
 
@@ -227,12 +228,6 @@ class _Exemptions:
 
     def record(self, attributes: Attributes) -> None:
         self._tally.inc(_of_request(attributes))
-
-
-def _version(policy: LevelVersion) -> str:
-    if policy.level is Level.privileged or policy.minor is None:
-        return "latest"
-    return f"v1.{policy.minor}" if policy.minor <= _NEWEST_SERVED else "future"
 
 
 def _of_request(attributes: Attributes) -> tuple[str, str, str]:
