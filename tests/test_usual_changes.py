@@ -166,6 +166,22 @@ async def main():
 asyncio.run(asyncio.wait_for(main(), 100))
 """,
     ),
+    "CEL function": Change(
+        row="| Add a CEL function",
+        insertions={
+            "machinery/cel/library/strings.py": {
+                "STRINGS = (": '    row("string_shout", "string -> shout() string", lambda text: text.upper() + "!"),',
+            },
+        },
+        program="""
+from pilothouse.machinery.cel.environment import Environment
+from pilothouse.machinery.cel.program import Program
+
+compiled = Environment({"name": "string"}).compile("name.shout()")
+assert compiled.type == "string", compiled.type
+assert Program(compiled.program).run({"name": "ahoy"}).value == "AHOY!"
+""",
+    ),
 }
 
 
