@@ -21,7 +21,7 @@ from pilothouse.apiserver.cel.match_conditions import MatchFailed
 from pilothouse.machinery.apply.atoms import Atom, Unkeyed
 from pilothouse.machinery.apply.merge import merge
 from pilothouse.machinery.apply.validate import TypedError, check
-from pilothouse.machinery.cel.interpreter.values import Duration, Optional, Struct, Timestamp
+from pilothouse.machinery.cel.interpreter.values import Duration, Optional, Struct, Timestamp, from_key
 from pilothouse.machinery.cel.library.conversions import text_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
@@ -199,7 +199,7 @@ def as_json(value: Any) -> Any:
         case Struct():
             return {name: as_json(each) for name, each in value.fields.items()}
         case dict():
-            return {_key(name): as_json(each) for name, each in value.items()}
+            return {_key(from_key(name)): as_json(each) for name, each in value.items()}
         case list():
             return [as_json(each) for each in value]
         case bytes():
