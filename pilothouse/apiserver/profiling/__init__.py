@@ -1,1 +1,1 @@
-"""/debug/pprof: where the server spends its time and what it is doing now, in the format that `go tool pprof` reads."""
+"""/debug/pprof: profiles of a running server, in the format of `go tool pprof`."""

@@ -1,4 +1,4 @@
-"""The CPU profile: a thread looks at all others a hundred times a second, and counts the time that each has used."""
+"""CPU profile: a thread samples all other threads a hundred times per second, and adds up their CPU time by stack."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pilothouse.apiserver.profiling.profile import Frame, Profile, Stack, thread
 _PERIOD = 0.01
 _MAX_STACKS = 20_000
 _OTHERS: Stack = (Frame("[other stacks]", "", 0),)
-"""Where time is counted when there are too many stacks to remember."""
+"""Collects the time of further stacks once the profile is full."""
 
 
 async def cpu_profile(seconds: float) -> Profile:
-    """Ends early when whoever waits for it goes away."""
+    """Sample for `seconds`; cancellation stops the sampling thread."""
     loop, stop = asyncio.get_running_loop(), threading.Event()
     finished: asyncio.Future[Profile] = loop.create_future()
 
@@ -53,14 +53,14 @@ def _sampled(seconds: float, stop: threading.Event) -> Profile:
 
 
 class _Clocks:
-    """How much CPU time each thread has used since it was last asked about."""
+    """CPU time of threads since the previous reading."""
 
     def __init__(self, read: Callable[[int], int] | None = None) -> None:
         self._read = read or _cpu_time_of
         self._known: dict[int, int] = {}
 
     def used_by(self, thread: threading.Thread) -> int:
-        """In nanoseconds; 0 at first sight, and for a thread that has ended."""
+        """Return nanoseconds; 0 at the first reading, and for a thread that has ended."""
         native = thread.native_id
         if native is None:
             return 0
@@ -75,5 +75,5 @@ class _Clocks:
 
 
 def _cpu_time_of(native_id: int) -> int:
-    """By Linux's clock of that thread, whose number is made of the thread's (`man clock_getcpuclockid`)."""
+    """Read Linux's clock of the thread; the clock id is computed from the thread id (`man clock_getcpuclockid`)."""
     return time.clock_gettime_ns(~native_id << 3 | 6)

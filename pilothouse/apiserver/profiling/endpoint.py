@@ -1,4 +1,4 @@
-"""The handlers below /debug/pprof. What takes time is bounded: in seconds, and to one such request at a time."""
+"""The handlers below /debug/pprof. Long profiles are bounded in seconds and run one at a time."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ProfilingEndpoints:
             return _error(refused.status, str(refused))
 
     async def cpu(self, request: Request) -> Response:
-        """One at a time, as in Go: two would count each other."""
+        """Profile the CPU. As in Go, a second concurrent profile is rejected: each would count the other."""
         seconds = _number(request.param("seconds"))
         seconds = seconds if seconds > 0 else _USUAL_SECONDS
         if seconds > _MOST_SECONDS:
@@ -106,7 +106,7 @@ async def _redirected(request: Request) -> Response:
 
 
 async def _symbol(request: Request) -> Response:
-    """Places in a profile come with their names, so that nobody has to ask for any."""
+    """Profiles contain symbol names, so clients need no lookups."""
     return _text("num_symbols: 1\n")
 
 
@@ -115,7 +115,7 @@ async def _trace(request: Request) -> Response:
 
 
 def _number(text: str) -> int:
-    """0 for what is no number."""
+    """Parse a number; invalid text is 0."""
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 10 else 0
 
@@ -195,7 +195,7 @@ async def index_page() -> bytes:
 
 
 async def _count(name: str) -> int:
-    """How often the stacks of a profile occur; of memory, how many places there are."""
+    """Return the number of stacks in a profile; for memory profiles, the number of allocation sites."""
     if name not in SNAPSHOTS:
         return 0
     profile = await SNAPSHOTS[name]()

@@ -1,4 +1,4 @@
-"""Puts the profiles onto a server. What makes them is imported when the first is asked for."""
+"""Installation of the profiling handlers, which are imported with the first request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A profile: values by stacks, and its forms: pprof's gzipped protobuf, and text."""
+"""Profiles: values by stack, encoded as pprof's gzipped protobuf or as text; and the stacks of threads and tasks."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Frame(NamedTuple):
 Stack: TypeAlias = tuple[Frame, ...]
 """Innermost frame first."""
 Kind: TypeAlias = tuple[str, str]
-"""What a value is, and its unit: `("cpu", "nanoseconds")`."""
+"""Type and unit of a value: `("cpu", "nanoseconds")`."""
 Values: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """`kinds` say what the values of each stack are; `period` is how far two samples are apart, in `period_kind`."""
+    """`kinds` describe the values of each stack; `period` is the sampling interval in the unit of `period_kind`."""
 
     kinds: tuple[Kind, ...]
     samples: Mapping[Stack, Values]
@@ -41,7 +41,7 @@ class Profile:
     duration_ns: int = 0
 
     def since(self, before: Profile) -> Profile:
-        """The profile of what has changed since another one of the same kinds."""
+        """Return the difference to an earlier profile of the same kinds."""
         nothing = (0,) * len(self.kinds)
         changes: dict[Stack, Values] = {}
         for stack in self.samples.keys() | before.samples.keys():
@@ -52,7 +52,7 @@ class Profile:
         return Profile(self.kinds, changed, self.period_kind, self.period, before.time_ns, duration)
 
     def text(self, name: str) -> str:
-        """The legacy form: the most frequent stacks first, each with its frames."""
+        """Return the legacy text form: stacks with their frames, most frequent first."""
         lines = [f"{name} profile: total {sum(values[0] for values in self.samples.values())}"]
         numbers: dict[Frame, int] = {}
         for stack, values in sorted(self.samples.items(), key=lambda sample: (-sample[1][0], sample[0])):
@@ -69,7 +69,7 @@ class Profile:
 
 
 class _Encoder:
-    """Writes each string, function and place once, and numbers them as they come."""
+    """Writes each string, function and location once; ids are assigned in order of first use."""
 
     def __init__(self) -> None:
         self._strings = {"": 0}
@@ -117,11 +117,11 @@ def _number(field: int, value: int) -> bytes:
 
 _MAX_DEPTH = 64
 _TASKS_AT_ONCE = 200
-"""Walked before others get their turn."""
+"""Number of tasks between two yields to the event loop."""
 
 
 def thread_stacks() -> Iterator[tuple[threading.Thread, Stack]]:
-    """All threads but the one that asks. Each stack is that of the moment at which it was reached."""
+    """Yield every thread except the calling thread, with its current stack."""
     threads = {thread.ident: thread for thread in threading.enumerate()}
     for ident, frame in sys._current_frames().items():
         if ident in threads and ident != threading.get_ident():
@@ -129,7 +129,7 @@ def thread_stacks() -> Iterator[tuple[threading.Thread, Stack]]:
 
 
 async def task_stacks() -> AsyncIterator[tuple[asyncio.Task[Any], Stack]]:
-    """All tasks of this loop, with the coroutines that each awaits in turn."""
+    """Yield every task of this loop, with the chain of awaited coroutines."""
     for number, task in enumerate(asyncio.all_tasks()):
         if number % _TASKS_AT_ONCE == _TASKS_AT_ONCE - 1:
             await yield_to_loop()
@@ -145,7 +145,7 @@ def stack_of(frame: FrameType | None) -> Stack:
 
 
 def _awaited(coroutine: Any) -> Iterator[Frame]:
-    """Outermost first. What is awaited at the end is a future, or something of C that has no frame."""
+    """Yield frames, outermost first. The chain ends at a future or a C object without a frame."""
     for _ in range(_MAX_DEPTH):
         kind = "cr" if hasattr(coroutine, "cr_frame") else "ag" if hasattr(coroutine, "ag_frame") else "gi"
         frame = getattr(coroutine, f"{kind}_frame", None)

@@ -1,6 +1,6 @@
-"""Profiles of a moment, by the names of Go's.
+"""Point-in-time profiles, under the names of Go's profiles.
 
-A goroutine is a task here, or a thread. There are no profiles of blocking and of locks: these are always empty.
+A goroutine is a task or a thread. The profiles of blocking and of locks are always empty.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ async def _goroutines() -> Profile:
 
 
 async def _threads() -> Profile:
-    """By what they were started for."""
+    """Count threads by start function."""
     stacks = Counter(stack[-3:] for _, stack in thread_stacks())
     stacks[()] += threading.active_count() - stacks.total()
     return _counted("threadcreate", +stacks)
 
 
 async def _memory() -> Profile:
-    """By place where the interpreter was told to trace allocations (PYTHONTRACEMALLOC); else one total."""
+    """Profile memory by allocation site under PYTHONTRACEMALLOC, else as a single total."""
     if tracemalloc.is_tracing():
         return await asyncio.to_thread(_traced)
     blocks = sys.getallocatedblocks()
@@ -86,7 +86,7 @@ SNAPSHOTS: dict[str, Take] = {
 
 
 async def full_dump() -> str:
-    """Every task and thread with its whole stack, in the form of Go's goroutine dumps."""
+    """Return all tasks and threads with whole stacks, in the format of Go's goroutine dumps."""
     parts = [_dumped(f"thread {thread.native_id} [{thread.name}]", stack) for thread, stack in thread_stacks()]
     async for task, stack in task_stacks():
         parts.append(_dumped(f"goroutine {task.get_name()} [await]", stack))
