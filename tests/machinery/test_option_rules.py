@@ -64,15 +64,6 @@ def test_apply_needs_a_manager_and_only_apply_may_force() -> None:
                 "orphanDependents and deletionPropagation cannot be both set"
             ],
         ),
-        (
-            {"ignoreStoreReadErrorWithClusterBreakingPotential": True, "dryRun": ["All"], "gracePeriodSeconds": 0},
-            [
-                "ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: "
-                "cannot be set together with .dryRun",
-                "ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: "
-                "cannot be set together with .gracePeriodSeconds",
-            ],
-        ),
     ],
 )
 def test_delete_options_that_contradict_each_other_are_refused(options: Json, expected: list[str]) -> None:

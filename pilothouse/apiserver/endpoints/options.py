@@ -104,8 +104,16 @@ def admission_options(kind: str, raw: Json) -> Json:
 def delete_options(request: Request, scope: RequestScope, body: bytes) -> DeleteOptions:
     """Return the options from the body if there is one, else from the query; never from both, as upstream."""
     raw = decode_delete_options(request, scope, body) if body else _delete_query(request)
-    _refuse("DeleteOptions", validate_delete_options(raw))
+    raw.pop(
+        "ignoreStoreReadErrorWithClusterBreakingPotential", None
+    )  # the gate AllowUnsafeMalformedObjectDeletion is off
+    check_delete_options(raw)
     return DeleteOptions.of(raw)
+
+
+def check_delete_options(raw: Json) -> None:
+    """Raises Invalid."""
+    _refuse("DeleteOptions", validate_delete_options(raw))
 
 
 def _delete_query(request: Request) -> Json:

@@ -54,8 +54,10 @@ def _encode_object(request: Request, scope: RequestScope, output: Output, result
     if output.convert is not None and not transform.is_status(result):
         return encoded(request, output, transform.single(request, scope, output.convert, result), status=status)
     if not isinstance(result, StoredObject):
-        obj = result if transform.is_status(result) else scope.shown(result)
-        return encoded(request, output, obj, status=status)
+        if not transform.is_status(result):
+            return encoded(request, output, scope.shown(result), status=status)
+        is_failure = result.get("status") == "Failure"
+        return encoded(request, output, result, status=result["code"] if is_failure else status)
     view = scope.served.view
     if request.audit is not None and request.audit.wants_response:
         request.audit.log_response_object(JSON.wrap(JSON.piece(result, view), view, pretty=False))

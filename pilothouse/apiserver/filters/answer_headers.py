@@ -5,7 +5,9 @@ One filter sets all of them, because every filter adds cost to every request.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from random import getrandbits
 
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
@@ -13,10 +15,10 @@ from pilothouse.apiserver.http import Filter, Handler, Request, Response
 _LONGEST_AUDIT_ID = 64
 # Responses depend on the user and on time, so proxies must not cache them. Handlers may override this.
 _CACHE_CONTROL = (b"cache-control", b"no-cache, private")
-# As upstream: truncate long texts above the first limit, drop warnings above the second.
-_CUT_AFTER = 4 * 1024
+_MOST_CHARACTERS = 4 * 1024
+"""Of all warnings of a response."""
 _CUT_TO = 256
-_DROP_AFTER = 16 * 1024
+"""Characters of a warning, once all together are too many."""
 
 
 def with_answer_headers(hsts_directives: Sequence[str] = ()) -> Filter:
@@ -48,16 +50,19 @@ def _new_id() -> str:
 
 
 def warning_headers(warnings: list[str]) -> Iterator[str]:
-    """Yield the values of RFC 7234 Warning headers with code 299."""
-    unique = list(dict.fromkeys(warnings))
-    if sum(map(len, unique)) > _CUT_AFTER:
-        unique = [text[:_CUT_TO] for text in unique]
-    written = 0
-    for warning in unique:
-        written += len(warning)
-        if written > _DROP_AFTER:
-            return
-        yield f"299 - {_quoted(warning)}"
+    """Yield the values of RFC 7234 Warning headers with code 299.
+
+    If all texts together exceed the limit, long texts are truncated, and nothing is added once the limit is reached.
+    """
+    texts = list(dict.fromkeys(warnings))
+    totals = list(accumulate(map(len, texts)))
+    if totals and totals[-1] > _MOST_CHARACTERS:
+        added = bisect_right(totals, _MOST_CHARACTERS) + 1
+        texts = [text[:_CUT_TO] for text in texts]
+        totals = list(accumulate(map(len, texts)))
+        texts = texts[: max(added, bisect_left(totals, _MOST_CHARACTERS) + 1)]
+    for text in texts:
+        yield f"299 - {_quoted(text)}"
 
 
 def _quoted(warning: str) -> str:

@@ -12,7 +12,6 @@ APPLY_PATCH_TYPES = frozenset({"application/apply-patch+yaml", "application/appl
 
 _PROPAGATION_POLICIES = ("Foreground", "Background", "Orphan")
 _FIELD_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
-_EXCLUDED_BY_IGNORED_READ_ERRORS = ("propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions")
 
 
 def validate_create_options(options: Json) -> Errors:
@@ -41,7 +40,6 @@ def validate_delete_options(options: Json) -> Errors:
     if policy is not None and policy not in _PROPAGATION_POLICIES:
         yield not_supported(path, policy, (*_PROPAGATION_POLICIES, "nil"))
     yield from validate_dry_run(options.get("dryRun"), root("dryRun"))
-    yield from _validate_ignored_read_errors(options)
 
 
 def validate_dry_run(dry_run: Iterable[str] | None, path: Path) -> Errors:
@@ -53,15 +51,3 @@ def validate_dry_run(dry_run: Iterable[str] | None, path: Path) -> Errors:
 def validate_field_validation(value: str, path: Path) -> Errors:
     if value not in _FIELD_VALIDATIONS:
         yield not_supported(path, value, _FIELD_VALIDATIONS)
-
-
-def _validate_ignored_read_errors(options: Json) -> Errors:
-    """Forbid other options together with ignoreStoreReadErrorWithClusterBreakingPotential."""
-    name = "ignoreStoreReadErrorWithClusterBreakingPotential"
-    if not options.get(name):
-        return
-    if options.get("dryRun"):
-        yield invalid(root(name), True, "cannot be set together with .dryRun")
-    for other in _EXCLUDED_BY_IGNORED_READ_ERRORS:
-        if options.get(other) is not None:
-            yield invalid(root(name), True, f"cannot be set together with .{other}")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from pilothouse.apiserver.endpoints.decoding import DecodedObject
+from pilothouse.apiserver.endpoints.options import check_delete_options
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.registry.finalizers_and_grace import check_preconditions
@@ -125,6 +126,7 @@ class EvictionStorage:
         raise AssertionError("the last attempt returns or raises")
 
     async def _delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> None:
+        check_delete_options(options.raw)
         if not options.dry_run:
 
             async def announced(stored: Json | None) -> Json:

@@ -162,7 +162,7 @@ async def test_two_budgets_are_one_too_many(server: API) -> None:
     await guard(server, "a", disruptionsAllowed=1)
     await guard(server, "b", disruptionsAllowed=1)
     answer = await evict(server)
-    assert (answer.status, answer.json["code"], answer.json["status"]) == (201, 500, "Failure")
+    assert (answer.status, answer.json["code"], answer.json["status"]) == (500, 500, "Failure")
 
 
 @pytest.mark.parametrize(
@@ -185,6 +185,16 @@ async def test_an_unhealthy_pod_may_go_where_that_disrupts_nothing(
             422,
             'Eviction.policy "p" is invalid: deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential: Invalid '
             "value: true: can not be set for pod eviction, try after removing the option",
+        ),
+        (
+            {"deleteOptions": {"propagationPolicy": "Odd"}},
+            422,
+            'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Odd"',
+        ),
+        (
+            {"deleteOptions": {"dryRun": ["x"]}},
+            422,
+            'DeleteOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["x"]: supported values: "All"',
         ),
         (
             {"deleteOptions": {"preconditions": {"uid": "x"}}},
