@@ -13,6 +13,7 @@ from threading import Thread
 
 import pytest
 from node_packages import NO_REGISTRY, Unreachable, installed, node_is_there
+from patience import PATIENCE
 
 from pilothouse.client.config.model import ClientConfig
 from pilothouse.console.page import BUILT
@@ -63,7 +64,7 @@ def outcomes(project: Path) -> Iterator[dict[str, str]]:
         played: Future[dict[str, str]] = Future()
         thread = Thread(target=lambda: played.set_result(asyncio.run(_play(api.config(), project))))
         thread.start()
-        yield played.result(100)
+        yield played.result(2 * PATIENCE)
         thread.join()
 
 

@@ -7,7 +7,7 @@ const [, , executablePath, address, pictures] = process.argv;
 const origin = new URL(address).origin;
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
-page.setDefaultTimeout(20000);
+page.setDefaultTimeout(300_000);  // ends a hang: no machine is that slow
 const complaints = [];
 page.on("console", (message) => { if (message.type() === "error") complaints.push(message.text()); });
 page.on("pageerror", (error) => complaints.push(error.message));

@@ -8,7 +8,7 @@ const EVIL = `"'></td></script><img src=x onerror="window.ran=true"><script>wind
 const INJECTED = () => [...(window.ran ? ["ran"] : []), ...[...document.querySelectorAll("img[src=x], main script, a[href^='javascript:' i], iframe, object, embed, [onerror]")].map((each) => each.outerHTML)];
 // A definition that was just created takes a moment to be served, and so does an account.
 async function retried(call) {
-  for (let tries = 0; ; tries++) try { return await call(); } catch (error) { if (tries > 200) throw error; await new Promise((done) => setTimeout(done, 50)); }
+  for (let tries = 0; ; tries++) try { return await call(); } catch (error) { if (tries > 6000) throw error; await new Promise((done) => setTimeout(done, 50)); }
 }
 const BROKEN_ON_PURPOSE = [/net::ERR_FAILED/];
 
