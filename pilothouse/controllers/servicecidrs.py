@@ -112,23 +112,20 @@ class _ServiceCIDRs:
                     patch = {"metadata": {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
                     await self._objects.patch(name_of(cidr), patch, PatchType.STRATEGIC)
                 return None
-            await self._keep(cidr)
+            if not has_finalizer(cidr, FINALIZER):
+                patch = {"metadata": {"finalizers": [FINALIZER]}}
+                await self._objects.patch(name_of(cidr), patch, PatchType.STRATEGIC)
+            try:
+                await self._say(cidr, _READY)
+            except NotFound:
+                raise
+            except StatusError:
+                message = "The ServiceCIDR Status can not be set to Ready=True"
+                self._recorder.event(cidr, WARNING, "KubernetesServiceCIDRError", message)
+                raise
         except NotFound:
             return None
         return None
-
-    async def _keep(self, cidr: Json) -> None:
-        if not has_finalizer(cidr, FINALIZER):
-            patch = {"metadata": {"finalizers": [FINALIZER]}}
-            await self._objects.patch(name_of(cidr), patch, PatchType.STRATEGIC)
-        try:
-            await self._say(cidr, _READY)
-        except NotFound:
-            raise
-        except StatusError:
-            message = "The ServiceCIDR Status can not be set to Ready=True"
-            self._recorder.event(cidr, WARNING, "KubernetesServiceCIDRError", message)
-            raise
 
     async def _say(self, cidr: Json, wanted: Condition) -> None:
         if wanted.is_same_as(find_condition(cidr, wanted.type)):

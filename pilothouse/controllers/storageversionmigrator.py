@@ -81,13 +81,26 @@ class StorageVersionMigrator:
         running = next((migration for migration in migrations if is_true(migration, RUNNING)), None)
         if running is not None:
             resources = (await DiscoveryClient(self._client).server_resources()).preferred()
-            served = next((kind for kind in resources if kind.resource.group_resource == resource), None)
+            served = next((candidate for candidate in resources if candidate.resource.group_resource == resource), None)
             if served is None and self._is_young(running):
                 return Requeue(_AGAIN)
             try:
                 if served is None:
                     raise MigrationFailed("resource does not exist in discovery")
-                await self._migrate(running, served)
+                # Record the resourceVersion up to which objects are rewritten, or rewrite them.
+                version = part(running, "status").get("resourceVersion")
+                if version:
+                    await rewrite_all(self._client, served, upto=int(version), manager=_NAME)
+                    await self._set(running, SUCCEEDED, "StorageVersionMigrationSucceeded", "")
+                else:
+                    if not set(served.verbs) >= _NEEDED:
+                        verbs = " ".join(("update", "patch", "list"))
+                        raise MigrationFailed(
+                            f'resource "{served.resource}" does not support discovery operations: [{verbs}]'
+                        )
+                    newest = await self._client.for_resource(served.resource).metadata_only().list(ListOptions(limit=1))
+                    running.setdefault("status", {})["resourceVersion"] = newest["metadata"]["resourceVersion"]
+                    await self._statuses.update_status(running)
             except MigrationFailed as error:
                 await self._set(running, FAILED, "StorageVersionMigrationFailed", str(error))
             return None
@@ -98,20 +111,6 @@ class StorageVersionMigrator:
     async def _begin(self, migration: Json, resource: GroupResource) -> None:
         await self._definitions.mark(resource, name_of(migration))
         await self._set(migration, RUNNING, "MigrationRunning", "The migration is running")
-
-    async def _migrate(self, migration: Json, served: APIResource) -> None:
-        """Record the resourceVersion up to which objects are rewritten, or rewrite them. Raises MigrationFailed."""
-        version = part(migration, "status").get("resourceVersion")
-        if version:
-            await rewrite_all(self._client, served, upto=int(version), manager=_NAME)
-            await self._set(migration, SUCCEEDED, "StorageVersionMigrationSucceeded", "")
-            return
-        if not set(served.verbs) >= _NEEDED:
-            verbs = " ".join(("update", "patch", "list"))
-            raise MigrationFailed(f'resource "{served.resource}" does not support discovery operations: [{verbs}]')
-        newest = await self._client.for_resource(served.resource).metadata_only().list(ListOptions(limit=1))
-        migration.setdefault("status", {})["resourceVersion"] = newest["metadata"]["resourceVersion"]
-        await self._statuses.update_status(migration)
 
     def _is_young(self, migration: Json) -> bool:
         created = parse_time(metadata(migration)["creationTimestamp"])

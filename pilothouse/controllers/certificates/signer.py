@@ -81,7 +81,8 @@ class _Authority:
         spec = request["spec"]
         csr = await parsed(request)
         SIGNERS[spec["signerName"]](csr, spec.get("usages") or ())
-        ttl = self._duration(spec.get("expirationSeconds"))
+        requested = spec.get("expirationSeconds")
+        ttl = self.longest if requested is None else min(self.longest, max(_SHORTEST, timedelta(seconds=requested)))
         now = utc_now(self.clock)
 
         def sign() -> bytes:
@@ -92,8 +93,3 @@ class _Authority:
 
         certificate = base64.b64encode(await asyncio.to_thread(sign)).decode()
         return {**request, "status": {**(request.get("status") or {}), "certificate": certificate}}
-
-    def _duration(self, requested: int | None) -> timedelta:
-        if requested is None:
-            return self.longest
-        return min(self.longest, max(_SHORTEST, timedelta(seconds=requested)))

@@ -44,8 +44,22 @@ class CronJobRuns:
 
         Returns None if only a spec change can require another sync. Raises StatusError or CannotReplace.
         """
-        await self._clean_up(cron, jobs)
-        await self._note_jobs(cron, jobs)
+        # Delete the oldest finished jobs beyond the history limits.
+        for outcome, field in _LIMITS.items():
+            ended = [job for job in jobs if finished(job) == outcome]
+            if (limit := cron["spec"].get(field)) is not None and len(ended) > limit:
+                for job in oldest_first(ended)[: len(ended) - limit]:
+                    await self._delete(cron, job)
+        for job in jobs:
+            known, outcome = is_active(cron, uid_of(job)), finished(job)
+            if outcome and known:
+                remove_active(cron, uid_of(job))
+                message = f"Saw completed job: {name_of(job)}, condition: {outcome}"
+                self._recorder.event(cron, NORMAL, "SawCompletedJob", message)
+            if outcome == "Complete":
+                note_success(cron, job)
+            if not outcome and not known:
+                await self._note_unexpected(cron, job)
         existing = {uid_of(job) for job in jobs}
         for reference in active_jobs(cron):
             if reference["uid"] in existing:
@@ -64,14 +78,6 @@ class CronJobRuns:
     def _jobs_in(self, cron: Json) -> ResourceClient:
         return self._client.for_resource(JOBS, namespace=namespace_of(cron))
 
-    async def _clean_up(self, cron: Json, jobs: Sequence[Json]) -> None:
-        """Delete the oldest finished jobs beyond the history limits."""
-        for outcome, field in _LIMITS.items():
-            ended = [job for job in jobs if finished(job) == outcome]
-            if (limit := cron["spec"].get(field)) is not None and len(ended) > limit:
-                for job in oldest_first(ended)[: len(ended) - limit]:
-                    await self._delete(cron, job)
-
     async def _delete(self, cron: Json, job: Json) -> bool:
         try:
             await self._jobs_in(cron).delete(name_of(job), DeleteOptions(propagation_policy="Background"))
@@ -81,18 +87,6 @@ class CronJobRuns:
         remove_active(cron, uid_of(job))
         self._recorder.event(cron, NORMAL, "SuccessfulDelete", f"Deleted job {name_of(job)}")
         return True
-
-    async def _note_jobs(self, cron: Json, jobs: Sequence[Json]) -> None:
-        for job in jobs:
-            known, outcome = is_active(cron, uid_of(job)), finished(job)
-            if outcome and known:
-                remove_active(cron, uid_of(job))
-                message = f"Saw completed job: {name_of(job)}, condition: {outcome}"
-                self._recorder.event(cron, NORMAL, "SawCompletedJob", message)
-            if outcome == "Complete":
-                note_success(cron, job)
-            if not outcome and not known:
-                await self._note_unexpected(cron, job)
 
     async def _note_unexpected(self, cron: Json, job: Json) -> None:
         """Warn about an unknown job, unless the server's status lists it: the cache may be stale."""
@@ -155,23 +149,20 @@ class CronJobRuns:
     async def _start(self, cron: Json, due: datetime) -> bool:
         """Create the job; return False if it already existed."""
         if cron["spec"].get("concurrencyPolicy") == "Replace":
-            await self._make_room(cron)
+            for reference in active_jobs(cron):
+                try:
+                    job = await self._jobs_in(cron).get(reference["name"])
+                except StatusError as error:
+                    self._recorder.event(cron, WARNING, "FailedGet", f"Get job: {error}")
+                    raise
+                if not await self._delete(cron, job):
+                    raise CannotReplace(f"could not replace job {namespace_of(job)}/{name_of(job)}")
         job = await self._create(cron, new_job(cron, due))
         if job is None:
             return False
         add_active(cron, job)
         cron["status"]["lastScheduleTime"] = format_time(due)
         return True
-
-    async def _make_room(self, cron: Json) -> None:
-        for reference in active_jobs(cron):
-            try:
-                job = await self._jobs_in(cron).get(reference["name"])
-            except StatusError as error:
-                self._recorder.event(cron, WARNING, "FailedGet", f"Get job: {error}")
-                raise
-            if not await self._delete(cron, job):
-                raise CannotReplace(f"could not replace job {namespace_of(job)}/{name_of(job)}")
 
     async def _create(self, cron: Json, wanted: Json) -> Json | None:
         """Return the job to record in the status; None if there is none."""

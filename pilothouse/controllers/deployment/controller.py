@@ -130,7 +130,13 @@ class DeploymentController:
             await bring_up_to_date(self._actions, deployment, sets)
             await self._write_status(deployment, calculated_status(deployment, sets, self._now))
             return None
-        await self._tell_pause(deployment)
+        # Record a pause or resume. Resuming restarts the progress deadline; an exceeded deadline stays recorded.
+        reason = (find_in(deployment["status"], PROGRESSING) or {}).get("reason")
+        is_paused, was_paused = bool(deployment["spec"].get("paused")), reason == PAUSED
+        if progress_deadline(deployment) is not None and reason != DEADLINE_EXCEEDED and is_paused != was_paused:
+            reason_and_message = (PAUSED, "Deployment is paused") if is_paused else (RESUMED, "Deployment is resumed")
+            set_condition(deployment["status"], new_condition(PROGRESSING, "Unknown", *reason_and_message, self._now))
+            await self._actions.write_status(deployment)
         await bring_up_to_date(self._actions, deployment, sets)
         revision = rollback_revision(deployment)
         if deployment["spec"].get("paused") or (revision is None and is_resized(deployment, sets)):
@@ -157,19 +163,6 @@ class DeploymentController:
                 return None
             return Requeue(seconds + 1.0)
         return None
-
-    async def _tell_pause(self, deployment: Json) -> None:
-        """Record a pause or resume in the Progressing condition.
-
-        Resuming restarts the progress deadline; an exceeded deadline stays recorded.
-        """
-        reason = (find_in(deployment["status"], PROGRESSING) or {}).get("reason")
-        is_paused, was_paused = bool(deployment["spec"].get("paused")), reason == PAUSED
-        if progress_deadline(deployment) is None or reason == DEADLINE_EXCEEDED or is_paused == was_paused:
-            return
-        reason_and_message = (PAUSED, "Deployment is paused") if is_paused else (RESUMED, "Deployment is resumed")
-        set_condition(deployment["status"], new_condition(PROGRESSING, "Unknown", *reason_and_message, self._now))
-        await self._actions.write_status(deployment)
 
     async def _write_status(self, deployment: Json, status: Json) -> bool:
         """Write the status if changed; return whether it was written."""

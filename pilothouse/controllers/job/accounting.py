@@ -76,7 +76,16 @@ def write_down(state: SyncState) -> Accounts:
             break
     state.status["uncountedTerminatedPods"] = {name: [*uids] for name, uids in accounts.uncounted.items() if uids}
     if is_indexed(state.job):
-        _write_down_indexes(state, accounts)
+        succeeded = state.succeeded_indexes | indexes_of(accounts.succeeded_indexes)
+        completed = {"completedIndexes": str(succeeded)} if succeeded else {}
+        if state.failed_indexes is not None:
+            completed["failedIndexes"] = str(state.failed_indexes)
+        for name in ("completedIndexes", "failedIndexes"):
+            if state.status.get(name) != completed.get(name):
+                accounts.changed = True
+            state.status.pop(name, None)
+        state.status.update(completed)
+        state.status["succeeded"] = len(succeeded)
     return accounts
 
 
@@ -152,19 +161,6 @@ def _counts_as_failed(state: SyncState, pod: Json) -> bool:
     if not (job_failed or has_failed(pod, state.job)) or not state.has_valid_index(pod):
         return False
     return match_failure(state.job, pod).counts
-
-
-def _write_down_indexes(state: SyncState, accounts: Accounts) -> None:
-    succeeded = state.succeeded_indexes | indexes_of(accounts.succeeded_indexes)
-    completed = {"completedIndexes": str(succeeded)} if succeeded else {}
-    if state.failed_indexes is not None:
-        completed["failedIndexes"] = str(state.failed_indexes)
-    for name in ("completedIndexes", "failedIndexes"):
-        if state.status.get(name) != completed.get(name):
-            accounts.changed = True
-        state.status.pop(name, None)
-    state.status.update(completed)
-    state.status["succeeded"] = len(succeeded)
 
 
 class StatusTracker:

@@ -101,7 +101,27 @@ def look_at(job: Json, pods: list[Json], *, released: frozenset[str], backoff: B
     )
     _count(state)
     if is_indexed(job):
-        _look_at_indexes(state, job["spec"]["completions"])
+        completions = job["spec"]["completions"]
+        status, tracked = state.status, list(filter(is_tracked, state.pods))
+        state.counted_indexes = parse_indexes(status.get("completedIndexes") or "", completions)
+        new = {valid_index(pod, completions) for pod in tracked if has_succeeded(pod)} - {None}
+        state.succeeded_indexes = state.counted_indexes | indexes_of(index for index in new if index is not None)
+        state.succeeded = len(state.succeeded_indexes)
+        if limits_each_index(state.job):
+            lost = {valid_index(pod, completions) for pod in tracked if _fails_its_index(state.job, pod)}
+            before = parse_indexes(status.get("failedIndexes") or "", completions)
+            state.failed_indexes = before | indexes_of(index for index in lost if index is not None)
+            done = state.succeeded_indexes | state.failed_indexes
+            active, last = indexes_in(state.active_pods), dict[int, Json]()
+            for pod in state.pods:
+                if not state.is_pending(pod) or not state.has_valid_index(pod) or not has_failed(pod, state.job):
+                    continue
+                index = completion_index(pod)
+                if index is None or index in done or index in active:
+                    continue
+                if index not in last or _is_later(pod, last[index]):
+                    last[index] = pod
+            state.awaiting_replacement = last
     return state
 
 
@@ -122,38 +142,12 @@ def _new(state: SyncState, uncounted: list[str], ended: Callable[[Json], bool]) 
             yield pod
 
 
-def _look_at_indexes(state: SyncState, completions: int) -> None:
-    status, tracked = state.status, list(filter(is_tracked, state.pods))
-    state.counted_indexes = parse_indexes(status.get("completedIndexes") or "", completions)
-    new = {valid_index(pod, completions) for pod in tracked if has_succeeded(pod)} - {None}
-    state.succeeded_indexes = state.counted_indexes | indexes_of(index for index in new if index is not None)
-    state.succeeded = len(state.succeeded_indexes)
-    if limits_each_index(state.job):
-        lost = {valid_index(pod, completions) for pod in tracked if _fails_its_index(state.job, pod)}
-        before = parse_indexes(status.get("failedIndexes") or "", completions)
-        state.failed_indexes = before | indexes_of(index for index in lost if index is not None)
-        state.awaiting_replacement = _awaiting_replacement(state, state.succeeded_indexes | state.failed_indexes)
-
-
 def _fails_its_index(job: Json, pod: Json) -> bool:
     if not has_failed(pod, job):
         return False
     match = match_failure(job, pod)
     limit: int = job["spec"]["backoffLimitPerIndex"]
     return match.action == "FailIndex" or (match.counts and failure_count(pod) >= limit)
-
-
-def _awaiting_replacement(state: SyncState, done: Indexes) -> dict[int, Json]:
-    active, last = indexes_in(state.active_pods), dict[int, Json]()
-    for pod in state.pods:
-        if not state.is_pending(pod) or not state.has_valid_index(pod) or not has_failed(pod, state.job):
-            continue
-        index = completion_index(pod)
-        if index is None or index in done or index in active:
-            continue
-        if index not in last or _is_later(pod, last[index]):
-            last[index] = pod
-    return last
 
 
 def _is_later(pod: Json, than: Json) -> bool:

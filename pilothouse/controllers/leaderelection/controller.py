@@ -83,7 +83,17 @@ class ElectionController:
         try:
             if not self._is_election_needed(lease, candidates, now):
                 return _LOOK_AGAIN
-            if await self._ask_candidates(candidates, now):
+            # Ping candidates without a recent renewal, and wait for pending responses.
+            waiting = False
+            for candidate in candidates:
+                if candidate.pinged is not None and not candidate.has_answered and now - candidate.pinged < ELECTION:
+                    waiting = True
+                elif now - candidate.renewed < ELECTION:
+                    continue
+                elif candidate.pinged is None or (now - candidate.pinged > ELECTION and candidate.has_answered):
+                    await self._ping(candidate.obj, now)
+                    waiting = True
+            if waiting:
                 return _LOOK_AGAIN
             answered = [candidate for candidate in candidates if now - candidate.renewed < ELECTION]
             if not answered:
@@ -107,19 +117,6 @@ class ElectionController:
             return False
         best = best_leader(candidates)
         return best is not None and best.name != holder_of(lease)
-
-    async def _ask_candidates(self, candidates: Sequence[Candidate], now: datetime) -> bool:
-        """Ping candidates without a recent renewal; return whether responses are pending."""
-        waiting = False
-        for candidate in candidates:
-            if candidate.pinged is not None and not candidate.has_answered and now - candidate.pinged < ELECTION:
-                waiting = True
-            elif now - candidate.renewed < ELECTION:
-                continue
-            elif candidate.pinged is None or (now - candidate.pinged > ELECTION and candidate.has_answered):
-                await self._ping(candidate.obj, now)
-                waiting = True
-        return waiting
 
     async def _ping(self, candidate: Json, now: datetime) -> None:
         candidates = self._context.client.for_resource(LEASE_CANDIDATES, namespace=namespace_of(candidate))

@@ -104,19 +104,6 @@ class _NodeLifecycle:
 
     async def _monitor(self) -> None:
         start, nodes = self._clock.now(), self._nodes.indexer.list()
-        await self._register(nodes)
-        ready: dict[str, list[bool]] = defaultdict(list)
-        async for node in yield_periodically(nodes):
-            try:
-                await self._check(node, ready)
-            except NotFound:
-                continue
-            except StatusError as error:
-                logger.error("can not update the health of node %s: %s", name_of(node), error)
-        await self._handle_disruption(nodes, ready)
-        self._metrics.all_nodes.observe((), self._clock.now() - start)
-
-    async def _register(self, nodes: list[Json]) -> None:
         present = {name_of(node): node for node in nodes}
         for name, node in present.items():
             if name not in self._known:
@@ -128,6 +115,29 @@ class _NodeLifecycle:
             self._to_mark_again.discard(name)
             self._tainter.forget(name)
         self._known = present
+        ready: dict[str, list[bool]] = defaultdict(list)
+        async for node in yield_periodically(nodes):
+            try:
+                await self._check(node, ready)
+            except NotFound:
+                continue
+            except StatusError as error:
+                logger.error("can not update the health of node %s: %s", name_of(node), error)
+        healths = {zone: zone_health(states, self._config) for zone, states in ready.items()}
+        gone, change = self._zones.update(healths)
+        for zone in gone:
+            self._metrics.show(zone, None)
+        for zone, health in healths.items():
+            self._metrics.show(zone, health)
+        if change is Change.ALL_DOWN:
+            logger.info("no node is ready; none is emptied")
+            for node in nodes:
+                await self._tainter.mark_reachable(node)
+        elif change is Change.SOME_UP:
+            logger.info("some nodes are ready again")
+            for known in self._healths.values():
+                known.heard = self._clock.now()
+        self._metrics.all_nodes.observe((), self._clock.now() - start)
 
     async def _check(self, node: Json, ready: dict[str, list[bool]]) -> None:
         """Check the health of the node. Raises StatusError."""
@@ -176,22 +186,6 @@ class _NodeLifecycle:
     def _observed(self, node: Json) -> NodeHealth:
         lease = self._leases.indexer.get_by_key(f"kube-node-lease/{name_of(node)}")
         return observe(self._healths.get(name_of(node)), node, lease, self._clock)
-
-    async def _handle_disruption(self, nodes: list[Json], ready: dict[str, list[bool]]) -> None:
-        healths = {zone: zone_health(states, self._config) for zone, states in ready.items()}
-        gone, change = self._zones.update(healths)
-        for zone in gone:
-            self._metrics.show(zone, None)
-        for zone, health in healths.items():
-            self._metrics.show(zone, health)
-        if change is Change.ALL_DOWN:
-            logger.info("no node is ready; none is emptied")
-            for node in nodes:
-                await self._tainter.mark_reachable(node)
-        elif change is Change.SOME_UP:
-            logger.info("some nodes are ready again")
-            for known in self._healths.values():
-                known.heard = self._clock.now()
 
     def _node_event(self, node: Json, reason: str, message: str) -> None:
         self._recorder.event(_reference(node), NORMAL, reason, f"Node {name_of(node)} event: {message}")

@@ -178,16 +178,13 @@ class Autoscaling:
         self._recorder.event(autoscaler, NORMAL, "SuccessfulRescale", f"New size: {desired}; reason: {look.reason}")
         if (behavior := autoscaler["spec"].get("behavior")) is not None:
             self._history(look.key).changed(look.current, desired, behavior, self._clock.now())
-        self._tell_zero(look)
-
-    def _tell_zero(self, look: _Look) -> None:
         if not self._config.scale_to_zero:
             remove_condition(look.autoscaler, _SCALED_TO_ZERO)
-            return
-        is_zero = look.desired == 0 < look.current and look.least == 0 and look.has_metrics_of_others
-        outcome = ("True", "ScaledToZero", "scaled") if is_zero else ("False", "NotScaledToZero", "did not scale")
-        message = f"the HPA controller {outcome[2]} the workload to zero"
-        set_condition(look.autoscaler, Condition(_SCALED_TO_ZERO, outcome[0], outcome[1], message))
+        else:
+            is_zero = look.desired == 0 < look.current and look.least == 0 and look.has_metrics_of_others
+            outcome = ("True", "ScaledToZero", "scaled") if is_zero else ("False", "NotScaledToZero", "did not scale")
+            message = f"the HPA controller {outcome[2]} the workload to zero"
+            set_condition(look.autoscaler, Condition(_SCALED_TO_ZERO, outcome[0], outcome[1], message))
 
 
 def _status(look: _Look, desired: int) -> Json:

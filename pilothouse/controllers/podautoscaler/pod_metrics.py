@@ -65,7 +65,17 @@ class MetricsClient:
 
     async def of_object(self, metric: str, namespace: str, reference: Json, metric_selector: Selector) -> int:
         """Return a custom metric of one object. Raises MetricsUnavailable."""
-        rest = await self._object_path(metric, namespace, reference)
+        group, kind = GroupVersion.parse(reference.get("apiVersion") or "v1").group, reference["kind"]
+        if kind == "Namespace" and not group:
+            rest = f"namespaces/{namespace}/metrics/{quote(metric)}"  # always the autoscaler's own namespace
+        else:
+            try:
+                mapping = await self._mapper.mapping(GroupKind(group, kind))
+            except _FAILURES as error:
+                raise _unfetched("custom", error) from None
+            rest = (
+                f"namespaces/{namespace}/{mapping.resource.group_resource}/{quote(reference['name'])}/{quote(metric)}"
+            )
         metric_name = f"{rest.split('/')[2]}.{_CUSTOM} {reference['name']}"
         items = await self._items(
             "custom", metric_name, await self._custom_path(rest), metricLabelSelector=str(metric_selector)
@@ -81,16 +91,6 @@ class MetricsClient:
         metric_name = f"{metric}.external.metrics.k8s.io"
         items = await self._items("external", metric_name, path, labelSelector=str(selector))
         return [milli_value(item["value"]) for item in items]
-
-    async def _object_path(self, metric: str, namespace: str, reference: Json) -> str:
-        group, kind = GroupVersion.parse(reference.get("apiVersion") or "v1").group, reference["kind"]
-        if kind == "Namespace" and not group:
-            return f"namespaces/{namespace}/metrics/{quote(metric)}"  # always the autoscaler's own namespace
-        try:
-            mapping = await self._mapper.mapping(GroupKind(group, kind))
-        except _FAILURES as error:
-            raise _unfetched("custom", error) from None
-        return f"namespaces/{namespace}/{mapping.resource.group_resource}/{quote(reference['name'])}/{quote(metric)}"
 
     async def _custom_path(self, rest: str) -> str:
         """Return the path in the server's preferred version, if supported here."""

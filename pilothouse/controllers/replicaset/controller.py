@@ -106,7 +106,10 @@ class ReplicaSetController:
         is_time = self._expectations.are_met(key)
         known = controlled_or_orphaned(self._pods, replica_set)
         pods = await self._claimed(replica_set, selector, [pod for pod in known if is_active(pod)])
-        terminating = self._count_terminating(replica_set, selector, known)
+        terminating: int | None = None
+        if self._kind.counts_terminating:
+            ending = (pod for pod in known if is_terminating(pod))
+            terminating = sum(is_controlled_by(pod, replica_set) and selector.matches(labels_of(pod)) for pod in ending)
         failure: Exception | None = None
         if is_time and not is_deleting(replica_set):
             try:
@@ -137,12 +140,6 @@ class ReplicaSetController:
             read_owner=lambda: objects.get(name_of(replica_set)),
         )
         return await claims.claim(pods)
-
-    def _count_terminating(self, replica_set: Json, selector: Selector, pods: list[Json]) -> int | None:
-        if not self._kind.counts_terminating:
-            return None
-        terminating = (pod for pod in pods if is_terminating(pod))
-        return sum(is_controlled_by(pod, replica_set) and selector.matches(labels_of(pod)) for pod in terminating)
 
     async def _write(self, key: str, replica_set: Json, status: Json) -> bool:
         """Write the status, with one retry on the server's version; return whether the replica set still exists."""

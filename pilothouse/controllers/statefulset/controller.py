@@ -130,22 +130,18 @@ class _StatefulSetController:
             selector = from_label_selector(stateful_set["spec"].get("selector"))
         except InvalidSelector:
             return None
-        await self._adopt_revisions(stateful_set, selector)
+        # Adopt orphaned revisions.
+        revisions = self._history.of(stateful_set, selector)
+        orphans = [revision for revision in revisions if controller_of(revision) is None]
+        if orphans and not is_deleting(stateful_set):
+            refs = self._refs(CONTROLLER_REVISIONS, stateful_set, selector)
+            for revision in orphans:
+                await refs.adopt(revision)
         known, refs = controlled_or_orphaned(self._pods, stateful_set), self._refs(PODS, stateful_set, selector)
         pods = await refs.claim(known, lambda pod: is_member(stateful_set, pod))
         self._pacing.looked(key, len(pods))
         now = utc_now(self._context.clock)
         return await self._update.run(stateful_set, self._history.of(stateful_set, selector), pods, now)
-
-    async def _adopt_revisions(self, stateful_set: Json, selector: Selector) -> None:
-        """Adopt orphaned revisions. Raises CannotAdopt or StatusError."""
-        revisions = self._history.of(stateful_set, selector)
-        orphans = [revision for revision in revisions if controller_of(revision) is None]
-        if not orphans or is_deleting(stateful_set):
-            return
-        refs = self._refs(CONTROLLER_REVISIONS, stateful_set, selector)
-        for revision in orphans:
-            await refs.adopt(revision)
 
     def _refs(self, resource: GroupVersionResource, stateful_set: Json, selector: Selector) -> ControllerRefManager:
         sets = self._context.client.for_resource(STATEFUL_SETS, namespace=namespace_of(stateful_set))

@@ -7,7 +7,7 @@ down to the partition.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import aclosing
 from itertools import islice
 from typing import Any
@@ -62,8 +62,23 @@ class Convergence:
         targets = self._members.from_partition(rolling.get("partition") or 0)
         if enabled("MaxUnavailableStatefulSet"):
             most = max_unavailable(rolling.get("maxUnavailable"), len(self._members.wanted))
-            return await self._replace_several(targets, most - self._members.unavailable)
-        return await self._replace_one(targets)
+            # Delete the highest outdated pods, limited by `room` for unavailable pods and by BURST.
+            room = most - self._members.unavailable
+            outdated = filter(self._is_outdated, targets)
+            chosen = [*islice(outdated, max(0, min(room, BURST)))]
+            for pod in chosen:
+                await self._pods.delete(self._set, pod)
+            return len(chosen)
+        # Delete the highest outdated pod, if all higher pods exist and are available.
+        for ordinal, pod in zip(reversed(self._members.wanted), targets, strict=False):
+            if ordinal_of(pod) != ordinal:
+                return 0
+            if self._is_outdated(pod):
+                await self._pods.delete(self._set, pod)
+                return 1
+            if self._members.is_unavailable(pod):
+                return 0
+        return 0
 
     def _in_ordinal_order(self) -> Iterator[Json]:
         """Yield every replica, existing or absent; the first absent pod ends the pass."""
@@ -139,26 +154,6 @@ class Convergence:
             return True
         await self._pods.delete(self._set, pod)
         return True
-
-    async def _replace_one(self, targets: Sequence[Json]) -> int:
-        """Delete the highest outdated pod, if all higher pods exist and are available."""
-        for ordinal, pod in zip(reversed(self._members.wanted), targets, strict=False):
-            if ordinal_of(pod) != ordinal:
-                return 0
-            if self._is_outdated(pod):
-                await self._pods.delete(self._set, pod)
-                return 1
-            if self._members.is_unavailable(pod):
-                return 0
-        return 0
-
-    async def _replace_several(self, targets: Sequence[Json], room: int) -> int:
-        """Delete the highest outdated pods, limited by `room` for unavailable pods and by BURST."""
-        outdated = filter(self._is_outdated, targets)
-        chosen = [*islice(outdated, max(0, min(room, BURST)))]
-        for pod in chosen:
-            await self._pods.delete(self._set, pod)
-        return len(chosen)
 
     def _is_outdated(self, pod: Json) -> bool:
         return revision_of(pod) != name_of(self._versions.update) and not is_deleting(pod)

@@ -98,7 +98,17 @@ class ControllerRefManager:
 
     async def adopt(self, obj: Json) -> None:
         """Make the owner the controller of the object. Raises CannotAdopt or StatusError."""
-        await self._check_owner(obj)
+        if not self._may_adopt:
+            owner, fresh = self._owner, await self._read_owner()
+            action = f"can't adopt {obj.get('kind')} {namespace_of(obj)}/{name_of(obj)} ({uid_of(obj)})"
+            where = f"{namespace_of(owner)}/{name_of(owner)}"
+            if uid_of(fresh) != uid_of(owner):
+                raise CannotAdopt(
+                    f"{action}: original {where} is gone: got uid {uid_of(fresh)}, wanted {uid_of(owner)}"
+                )
+            if deleted := metadata(fresh).get("deletionTimestamp"):
+                raise CannotAdopt(f"{action}: {where} has just been deleted at {deleted}")
+            self._may_adopt = True
         changed: Json = {"uid": uid_of(obj), "ownerReferences": [controller_ref(self._owner)]}
         if self._finalizers:
             changed["finalizers"] = self._finalizers
@@ -119,15 +129,3 @@ class ControllerRefManager:
         written = await self._objects.patch(name_of(obj), {"metadata": changed}, PatchType.STRATEGIC)
         if self._on_write is not None:
             self._on_write(written)
-
-    async def _check_owner(self, obj: Json) -> None:
-        if self._may_adopt:
-            return
-        owner, fresh = self._owner, await self._read_owner()
-        action = f"can't adopt {obj.get('kind')} {namespace_of(obj)}/{name_of(obj)} ({uid_of(obj)})"
-        where = f"{namespace_of(owner)}/{name_of(owner)}"
-        if uid_of(fresh) != uid_of(owner):
-            raise CannotAdopt(f"{action}: original {where} is gone: got uid {uid_of(fresh)}, wanted {uid_of(owner)}")
-        if deleted := metadata(fresh).get("deletionTimestamp"):
-            raise CannotAdopt(f"{action}: {where} has just been deleted at {deleted}")
-        self._may_adopt = True
