@@ -151,12 +151,12 @@ class CronJobRuns:
         if cron["spec"].get("concurrencyPolicy") == "Replace":
             for reference in active_jobs(cron):
                 try:
-                    job = await self._jobs_in(cron).get(reference["name"])
+                    running = await self._jobs_in(cron).get(reference["name"])
                 except StatusError as error:
                     self._recorder.event(cron, WARNING, "FailedGet", f"Get job: {error}")
                     raise
-                if not await self._delete(cron, job):
-                    raise CannotReplace(f"could not replace job {namespace_of(job)}/{name_of(job)}")
+                if not await self._delete(cron, running):
+                    raise CannotReplace(f"could not replace job {namespace_of(running)}/{name_of(running)}")
         job = await self._create(cron, new_job(cron, due))
         if job is None:
             return False

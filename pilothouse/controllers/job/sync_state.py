@@ -112,12 +112,12 @@ def look_at(job: Json, pods: list[Json], *, released: frozenset[str], backoff: B
             before = parse_indexes(status.get("failedIndexes") or "", completions)
             state.failed_indexes = before | indexes_of(index for index in lost if index is not None)
             done = state.succeeded_indexes | state.failed_indexes
-            active, last = indexes_in(state.active_pods), dict[int, Json]()
+            active_indexes, last = indexes_in(state.active_pods), dict[int, Json]()
             for pod in state.pods:
                 if not state.is_pending(pod) or not state.has_valid_index(pod) or not has_failed(pod, state.job):
                     continue
                 index = completion_index(pod)
-                if index is None or index in done or index in active:
+                if index is None or index in done or index in active_indexes:
                     continue
                 if index not in last or _is_later(pod, last[index]):
                     last[index] = pod
