@@ -37,7 +37,10 @@ async def run(context: ControllerContext) -> None:
             return
         rules = aggregated_rules(role, informer.indexer)
         if rules != (role.get("rules") or []):
-            await roles.apply(_applied(name, rules), field_manager=FIELD_MANAGER, force=True)
+            kind = {"apiVersion": str(CLUSTER_ROLES.group_version), "kind": "ClusterRole"}
+            # Omitting `rules` removes all previously applied rules.
+            applied: Json = {**kind, "metadata": {"name": name}, **({"rules": rules} if rules else {})}
+            await roles.apply(applied, field_manager=FIELD_MANAGER, force=True)
 
     informer.add_event_handler(
         ResourceEventHandlerFuncs(
@@ -63,9 +66,3 @@ def _selected(role: Json, roles: Indexer) -> Iterator[Json]:
         matches = from_label_selector(selector).matches
         selected = (other for other in roles.list() if matches(labels_of(other)) and name_of(other) != name_of(role))
         yield from sorted(selected, key=name_of)
-
-
-def _applied(name: str, rules: list[Json]) -> Json:
-    """Return the apply configuration; omitting `rules` removes all previously applied rules."""
-    role: Json = {"apiVersion": str(CLUSTER_ROLES.group_version), "kind": "ClusterRole", "metadata": {"name": name}}
-    return role | ({"rules": rules} if rules else {})

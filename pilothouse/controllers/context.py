@@ -10,7 +10,9 @@ from typing import TypeAlias, TypeVar
 
 from prometheus_client import CollectorRegistry
 
+from pilothouse.client.cache.handlers import Deleted
 from pilothouse.client.cache.informer_factory import SharedInformerFactory
+from pilothouse.client.cache.keys import last_known_state
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.rest.client import Client
@@ -149,6 +151,16 @@ class ControllerContext:
 
     async def close(self) -> None:
         await asyncio.gather(*(factory.shutdown() for factory in self._informers.values()))
+
+
+def with_last_state(handler: Callable[[Json], None]) -> Callable[[Deleted], None]:
+    """Return a deletion handler that calls `handler` with the last known state; a no-op if the state is unknown."""
+
+    def deleted(obj: Deleted) -> None:
+        if (state := last_known_state(obj)) is not None:
+            handler(state)
+
+    return deleted
 
 
 def _without_managed_fields(obj: Json) -> Json:

@@ -8,14 +8,13 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TypeAlias
 
-from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
-from pilothouse.client.cache.keys import last_known_state
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.clock import utc_now
 from pilothouse.client.controller import Controller, Requeue
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.options import PatchType
-from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.context import ControllerContext, with_last_state
 from pilothouse.controllers.resources import IP_ADDRESSES, SERVICE_CIDRS
 from pilothouse.kinds.conditions import Condition, find_condition
 from pilothouse.kinds.deletion import deletion_time, has_finalizer, is_deleting
@@ -59,10 +58,14 @@ class _ServiceCIDRs:
     async def run(self) -> None:
         self._cidrs.add_event_handler(
             ResourceEventHandlerFuncs(
-                add=self._cidr_added, update=lambda old, new: self._queue.add(name_of(new)), delete=self._cidr_deleted
+                add=self._cidr_added,
+                update=lambda old, new: self._queue.add(name_of(new)),
+                delete=with_last_state(self._cidr_added),
             )
         )
-        self._ips.add_event_handler(ResourceEventHandlerFuncs(add=self._ip_changed, delete=self._ip_deleted))
+        self._ips.add_event_handler(
+            ResourceEventHandlerFuncs(add=self._ip_changed, delete=with_last_state(self._ip_changed))
+        )
         cidrs = Controller(
             _NAME,
             self._sync,
@@ -80,20 +83,12 @@ class _ServiceCIDRs:
         for name in {name_of(cidr), *overlapping(cidr, self._cidrs.indexer.list())}:
             self._queue.add(name)
 
-    def _cidr_deleted(self, deleted: Deleted) -> None:
-        if (cidr := last_known_state(deleted)) is not None:
-            self._cidr_added(cidr)
-
     def _ip_changed(self, ip: Json) -> None:
         """Enqueue terminating ServiceCIDRs that contain the address; others do not depend on usage."""
         if (address := address_of(ip)) is not None:
             ending = (other for other in self._cidrs.indexer.list() if is_deleting(other))
             for name in containing(address, ending):
                 self._queue.add(name)
-
-    def _ip_deleted(self, deleted: Deleted) -> None:
-        if (ip := last_known_state(deleted)) is not None:
-            self._ip_changed(ip)
 
     async def _sync(self, name: str) -> Requeue | None:
         cidr = self._cidrs.indexer.get_by_key(name)

@@ -104,13 +104,14 @@ class StorageVersionMigrator:
             except MigrationFailed as error:
                 await self._set(running, FAILED, "StorageVersionMigrationFailed", str(error))
             return None
-        if waiting := sorted((migration for migration in migrations if not _has_ended(migration)), key=_age):
-            await self._begin(waiting[0], resource)
+        waiting = (migration for migration in migrations if not _has_ended(migration))
+        oldest = min(
+            waiting, key=lambda migration: (metadata(migration)["creationTimestamp"], name_of(migration)), default=None
+        )
+        if oldest is not None:
+            await self._definitions.mark(resource, name_of(oldest))
+            await self._set(oldest, RUNNING, "MigrationRunning", "The migration is running")
         return None
-
-    async def _begin(self, migration: Json, resource: GroupResource) -> None:
-        await self._definitions.mark(resource, name_of(migration))
-        await self._set(migration, RUNNING, "MigrationRunning", "The migration is running")
 
     def _is_young(self, migration: Json) -> bool:
         created = parse_time(metadata(migration)["creationTimestamp"])
@@ -129,10 +130,6 @@ def resource_of(migration: Json) -> GroupResource:
 
 def _has_ended(migration: Json) -> bool:
     return is_true(migration, SUCCEEDED) or is_true(migration, FAILED)
-
-
-def _age(migration: Json) -> tuple[str, str]:
-    return metadata(migration)["creationTimestamp"], name_of(migration)
 
 
 class MigratedDefinitions:

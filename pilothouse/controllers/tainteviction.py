@@ -11,13 +11,13 @@ from prometheus_client import CollectorRegistry
 
 from pilothouse.apiserver.tallies import CounterTally, HistogramTally
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
-from pilothouse.client.cache.keys import deletion_handling_key, last_known_state, meta_namespace_key
+from pilothouse.client.cache.keys import deletion_handling_key, meta_namespace_key
 from pilothouse.client.clock import Timer
 from pilothouse.client.controller import Controller
 from pilothouse.client.events.event import NORMAL, EventSource, timestamp
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.options import PatchType
-from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.context import ControllerContext, with_last_state
 from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.pod_index import PODS_BY_NODE, index_pods_by_node
 from pilothouse.controllers.resources import NODES, PODS
@@ -93,7 +93,11 @@ class _TaintEviction:
             )
         )
         self._pods.add_event_handler(
-            ResourceEventHandlerFuncs(add=self._pod_added, update=self._pod_updated, delete=self._pod_deleted)
+            ResourceEventHandlerFuncs(
+                add=self._pod_added,
+                update=self._pod_updated,
+                delete=with_last_state(lambda pod: self._cancel(meta_namespace_key(pod))),
+            )
         )
         caches = (self._pods, self._nodes)
         evicting = Controller(
@@ -143,10 +147,6 @@ class _TaintEviction:
         before, after = old.get("spec") or {}, new.get("spec") or {}
         if any(before.get(field) != after.get(field) for field in ("nodeName", "tolerations")):
             self._pod_added(new)
-
-    def _pod_deleted(self, deleted: Deleted) -> None:
-        if (pod := last_known_state(deleted)) is not None:
-            self._cancel(meta_namespace_key(pod))
 
     def _decide(self, pod: Json, taints: Sequence[Json]) -> None:
         """Schedule, keep or cancel the pod's eviction according to the node's taints."""

@@ -39,7 +39,9 @@ async def run(context: ControllerContext) -> None:
 
     async def sync(name: str) -> Requeue | None:
         policy = informer.indexer.get_by_key(name)
-        if policy is None or not _is_due(policy):
+        if policy is None:
+            return None
+        if (metadata(policy).get("generation") or 0) <= number(policy, "status", "observedGeneration"):
             return None
         try:
             warnings = await checker.check(policy)
@@ -64,11 +66,6 @@ async def run(context: ControllerContext) -> None:
     await Controller(NAME, sync, caches=(informer,), workers=_WORKERS, queue=queue, clock=context.clock).run()
 
 
-def _is_due(policy: Json) -> bool:
-    observed: int = number(policy, "status", "observedGeneration")
-    return bool((metadata(policy).get("generation") or 0) > observed)
-
-
 @dataclass(frozen=True, slots=True)
 class _CheckedKind:
     kind: GroupVersionKind
@@ -89,8 +86,10 @@ class TypeChecker:
             for kind in await self._kinds(policy)
             if (declared := await self._schemas.declared(kind)) is not None
         ]
-        kind = policy["spec"].get("paramKind")
-        params = await self._schemas.declared(_param_kind(kind)) if kind else None
+        params = None
+        if kind := policy["spec"].get("paramKind"):
+            group_version = GroupVersion.parse(kind.get("apiVersion") or "")
+            params = await self._schemas.declared(group_version.kind(kind.get("kind") or ""))
         return await asyncio.to_thread(lambda: list(_warnings(policy["spec"], targets, params)))
 
     async def _kinds(self, policy: Json) -> list[GroupVersionKind]:
@@ -118,10 +117,6 @@ class TypeChecker:
 
 def _sorted(kinds: set[GroupVersionKind]) -> list[GroupVersionKind]:
     return sorted(kinds, key=lambda kind: (kind.group, kind.version, kind.kind))
-
-
-def _param_kind(kind: Json) -> GroupVersionKind:
-    return GroupVersion.parse(kind.get("apiVersion") or "").kind(kind.get("kind") or "")
 
 
 def _resources(rule: Json) -> Iterator[GroupVersionResource]:

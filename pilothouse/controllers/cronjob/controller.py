@@ -6,12 +6,12 @@ import asyncio
 from copy import deepcopy
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
-from pilothouse.client.cache.keys import deletion_handling_key, last_known_state, meta_namespace_key
+from pilothouse.client.cache.keys import deletion_handling_key, meta_namespace_key
 from pilothouse.client.clock import utc_now
 from pilothouse.client.controller import Controller, Requeue
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
-from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.context import ControllerContext, with_last_state
 from pilothouse.controllers.cronjob.runs import CronJobRuns
 from pilothouse.controllers.cronjob.timing import schedule_of, seconds_to_next
 from pilothouse.controllers.resources import CRON_JOBS, JOBS
@@ -40,7 +40,9 @@ class _CronJobController:
             ResourceEventHandlerFuncs(add=self._enqueue, update=self._cron_updated, delete=self._enqueue)
         )
         self._jobs.add_event_handler(
-            ResourceEventHandlerFuncs(add=self._job_changed, update=self._job_updated, delete=self._job_deleted)
+            ResourceEventHandlerFuncs(
+                add=self._job_changed, update=self._job_updated, delete=with_last_state(self._job_changed)
+            )
         )
 
     async def run(self) -> None:
@@ -82,10 +84,6 @@ class _CronJobController:
         if controller_of(old) != controller_of(new):
             self._job_changed(old)
         self._job_changed(new)
-
-    def _job_deleted(self, deleted: Deleted) -> None:
-        if (job := last_known_state(deleted)) is not None:
-            self._job_changed(job)
 
     async def _sync(self, key: str) -> Requeue | None:
         cached = self._crons.indexer.get_by_key(key)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.indexer import NAMESPACE_INDEX
-from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
+from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.clock import utc_now
 from pilothouse.client.controller import Controller, Requeue, enqueue_keys
 from pilothouse.client.events.event import NORMAL, WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
-from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.context import ControllerContext, with_last_state
 from pilothouse.controllers.disruption.scales import Scales, ScaleUnknown
 from pilothouse.controllers.disruption.status import (
     Wanted,
@@ -55,7 +54,9 @@ class _DisruptionController:
     async def run(self) -> None:
         self._budgets.add_event_handler(enqueue_keys(self._queue))
         self._pods.add_event_handler(
-            ResourceEventHandlerFuncs(add=self._pod_changed, update=self._pod_updated, delete=self._pod_deleted)
+            ResourceEventHandlerFuncs(
+                add=self._pod_changed, update=self._pod_updated, delete=with_last_state(self._enqueue_budgets)
+            )
         )
         caches, clock = (self._pods, self._budgets), self._context.clock
         budgets = Controller("disruption", self._sync, caches=caches, queue=self._queue, clock=clock)
@@ -72,12 +73,12 @@ class _DisruptionController:
             self._enqueue_budgets(old)
         self._pod_changed(new)
 
-    def _pod_deleted(self, deleted: Deleted) -> None:
-        if (pod := last_known_state(deleted)) is not None:
-            self._enqueue_budgets(pod)
-
     def _enqueue_budgets(self, pod: Json) -> None:
-        budgets = list(self._budgets_of(pod))
+        budgets = [
+            budget
+            for budget in self._budgets.indexer.by_index(NAMESPACE_INDEX, namespace_of(pod))
+            if from_label_selector(budget["spec"].get("selector")).matches(labels_of(pod))
+        ]
         if len(budgets) > 1:
             message = f'Pod "{namespace_of(pod)}"/"{name_of(pod)}" matches multiple PodDisruptionBudgets.'
             chosen = f'  Chose "{name_of(budgets[0])}" arbitrarily.'
@@ -85,22 +86,14 @@ class _DisruptionController:
         for budget in budgets:
             self._queue.add(meta_namespace_key(budget))
 
-    def _budgets_of(self, pod: Json) -> Iterator[Json]:
-        for budget in self._budgets.indexer.by_index(NAMESPACE_INDEX, namespace_of(pod)):
-            if from_label_selector(budget["spec"].get("selector")).matches(labels_of(pod)):
-                yield budget
-
-    def _pods_of(self, budget: Json) -> list[Json]:
-        selector = from_label_selector(budget["spec"].get("selector"))
-        pods = self._pods.indexer.by_index(NAMESPACE_INDEX, namespace_of(budget))
-        return [pod for pod in pods if selector.matches(labels_of(pod))]
-
     async def _sync(self, key: str) -> Requeue | None:
         budget = self._budgets.indexer.get_by_key(key)
         if budget is None:
             return None
         try:
-            pods = self._pods_of(budget)
+            selector = from_label_selector(budget["spec"].get("selector"))
+            in_namespace = self._pods.indexer.by_index(NAMESPACE_INDEX, namespace_of(budget))
+            pods = [pod for pod in in_namespace if selector.matches(labels_of(pod))]
             if not pods:
                 self._recorder.event(budget, NORMAL, "NoPods", "No matching pods found")
             wanted, now = await self._wanted(budget, pods), utc_now(self._context.clock)

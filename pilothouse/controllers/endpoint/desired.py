@@ -58,13 +58,10 @@ def endpoints_with(current: Json | None, subsets: list[Json], service: Json, tri
     annotations.pop(OVER_CAPACITY, None)
     if number_of_addresses(subsets) > MAX_CAPACITY:
         subsets, annotations = truncated(subsets), annotations | {OVER_CAPACITY: "truncated"}
-    meta = metadata(base) | {"labels": _labels(service), "annotations": annotations}
+    labels = {name: value for name, value in labels_of(service).items() if name != HEADLESS}
+    labels |= ({HEADLESS: ""} if is_headless(service) else {}) | {MANAGED_BY: CONTROLLER}
+    meta = metadata(base) | {"labels": labels, "annotations": annotations}
     return {**base, "metadata": meta, "subsets": subsets}
-
-
-def _labels(service: Json) -> dict[str, str]:
-    handed_on = {name: value for name, value in labels_of(service).items() if name != HEADLESS}
-    return handed_on | ({HEADLESS: ""} if is_headless(service) else {}) | {MANAGED_BY: CONTROLLER}
 
 
 def _has_labels_of(current: Json, service: Json) -> bool:

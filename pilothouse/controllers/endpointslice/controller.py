@@ -15,7 +15,6 @@ from pilothouse.controllers.endpointslice.metrics import ServiceSliceMetrics
 from pilothouse.controllers.endpointslice.reconciler import CONTROLLER, ReconcileFailed, Reconciler
 from pilothouse.controllers.endpointslice.service_syncs import MAX_RETRIES, STALE, ServiceSyncs, has_endpoints_of_pods
 from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker, SliceEvents
-from pilothouse.controllers.endpointslice.topology_cache import HintEvent
 from pilothouse.controllers.endpointslice.writer import SliceWriter
 from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.resources import ENDPOINT_SLICES, NODES
@@ -50,12 +49,16 @@ class _EndpointSlices:
             self._nodes.indexer,
             self._metrics,
             limit=config.max_endpoints_per_slice,
-            emit=self._emit,
+            emit=lambda service, event: self._recorder.event(service, event.type, event.reason, event.message),
         )
 
     async def run(self) -> None:
         self._syncs.follow()
-        self._slices.add_event_handler(self._events.handler(self._slice_changed))
+        self._slices.add_event_handler(
+            self._events.handler(
+                lambda key: self._queue.add_after(key, max(_AFTER_FOREIGN_CHANGE, self._syncs.delay(key)))
+            )
+        )
         nodes = self._nodes.add_event_handler(
             ResourceEventHandlerFuncs(add=self._node_added, update=self._node_changed, delete=self._node_deleted)
         )
@@ -72,9 +75,6 @@ class _EndpointSlices:
                     clock=self._clock,
                 ).run()
             )
-
-    def _slice_changed(self, service: str) -> None:
-        self._queue.add_after(service, max(_AFTER_FOREIGN_CHANGE, self._syncs.delay(service)))
 
     def _node_added(self, node: Json) -> None:
         for key in self._waiting_for.pop(name_of(node), ()):
@@ -128,6 +128,3 @@ class _EndpointSlices:
                 raise
             self._metrics.syncs.labels("success").inc()
         return None
-
-    def _emit(self, service: Json, event: HintEvent) -> None:
-        self._recorder.event(service, event.type, event.reason, event.message)

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
-from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.indexer import NAMESPACE_INDEX, Indexer
-from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
+from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.controller import enqueue_keys
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
-from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.context import ControllerContext, with_last_state
 from pilothouse.controllers.endpointslice.endpoint import endpoint_state
 from pilothouse.controllers.resources import PODS, SERVICES
 from pilothouse.kinds.pods import ready_condition
@@ -132,14 +132,10 @@ class SelectingServices:
     def handler(self, enqueue: Callable[[Iterable[str]], None]) -> ResourceEventHandlerFuncs:
         """Return a handler that enqueues the keys of services affected by a pod."""
 
-        def on_delete(obj: Deleted) -> None:
-            if (pod := last_known_state(obj)) is not None:
-                enqueue(self.of(pod))
-
         return ResourceEventHandlerFuncs(
             add=lambda pod: enqueue(self.of(pod)),
             update=lambda old, new: enqueue(self.affected(old, new)),
-            delete=on_delete,
+            delete=with_last_state(lambda pod: enqueue(self.of(pod))),
         )
 
 

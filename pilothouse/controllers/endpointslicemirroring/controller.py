@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
-from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.controller import Controller, Requeue
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
-from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.context import ControllerContext, with_last_state
 from pilothouse.controllers.endpoint.controller import LEADER_ANNOTATION
 from pilothouse.controllers.endpointslice.service_syncs import MAX_RETRIES, STALE, selector_of
 from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker, SliceEvents
@@ -53,7 +53,8 @@ class _Mirroring:
     async def run(self) -> None:
         self._endpoints.add_event_handler(_on_change_of(should_mirror, self._enqueue))
         self._services.add_event_handler(_on_change_of(lambda service: not selector_of(service), self._enqueue))
-        self._slices.add_event_handler(self._events.handler(self._slice_changed))
+        batch_period = self._config.mirroring_endpointslice_updates_batch_period
+        self._slices.add_event_handler(self._events.handler(lambda key: self._queue.add_after(key, batch_period)))
         controller = Controller(
             NAME,
             self._sync,
@@ -69,9 +70,6 @@ class _Mirroring:
 
     def _enqueue(self, obj: Json) -> None:
         self._queue.add(meta_namespace_key(obj))
-
-    def _slice_changed(self, key: str) -> None:
-        self._queue.add_after(key, self._config.mirroring_endpointslice_updates_batch_period)
 
     async def _sync(self, key: str) -> Requeue | None:
         started = self._clock.now()
@@ -106,8 +104,4 @@ def _on_change_of(counts: Callable[[Json], bool], enqueue: Callable[[Json], None
         if counts(old) or counts(new):
             enqueue(new)
 
-    def on_delete(obj: Deleted) -> None:
-        if (last := last_known_state(obj)) is not None:
-            on_add(last)
-
-    return ResourceEventHandlerFuncs(add=on_add, update=on_update, delete=on_delete)
+    return ResourceEventHandlerFuncs(add=on_add, update=on_update, delete=with_last_state(on_add))

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import field
 
-from pilothouse.client.discovery import APIResource, ServerResources
+from pilothouse.client.discovery import ServerResources
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import DeleteOptions, PatchType
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.garbagecollector.graph import GraphNode, ObjectReference, ObjectState
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict, NotFound, UnsupportedMediaType
-from pilothouse.machinery.names import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
+from pilothouse.machinery.names import GroupResource, GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json, uid_of
 
 _ATTEMPTS = 5
@@ -167,15 +167,15 @@ class KindMappings:
 
 def deletable(discovered: ServerResources) -> dict[GroupVersionResource, GroupVersionKind]:
     """Return the collectable resources in preferred versions, with their kinds."""
-    return {resource.resource: _kind(resource) for resource in discovered.preferred() if _is_deletable(resource)}
-
-
-def _is_deletable(resource: APIResource) -> bool:
-    ignored = resource.is_subresource or resource.resource.group_resource in IGNORED
-    return not ignored and all(verb in resource.verbs for verb in _VERBS)
-
-
-def _kind(resource: APIResource) -> GroupVersionKind:
-    """Return the kind in the served version, as owner references name it."""
-    gv = GroupVersion(resource.resource.group, resource.resource.version)
-    return GroupVersionKind(gv.group, gv.version, resource.kind.kind)
+    kinds = {}
+    for resource in discovered.preferred():
+        gvr = resource.resource
+        if (
+            resource.is_subresource
+            or gvr.group_resource in IGNORED
+            or not all(verb in resource.verbs for verb in _VERBS)
+        ):
+            continue
+        # Owner references name the kind in the served version.
+        kinds[gvr] = GroupVersionKind(gvr.group, gvr.version, resource.kind.kind)
+    return kinds

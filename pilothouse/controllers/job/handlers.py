@@ -15,7 +15,7 @@ from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import utc_now
 from pilothouse.client.controller import Controller
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
-from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.context import ControllerContext, with_last_state
 from pilothouse.controllers.job.pod_changes import RELEASE, ReleasedPods
 from pilothouse.controllers.job.pods import is_finished, is_managed_elsewhere, is_tracked
 from pilothouse.controllers.job.verdict import seconds_to_deadline
@@ -60,7 +60,9 @@ class JobHandlers:
         jobs = ResourceEventHandlerFuncs(add=self._at_once, update=self._job_updated, delete=self._job_deleted)
         self._jobs.add_event_handler(jobs)
         of_pods = ResourceEventHandlerFuncs(
-            add=self._pod_added, update=self._pod_updated, delete=lambda pod: self._pod_deleted(last_known_state(pod))
+            add=self._pod_added,
+            update=self._pod_updated,
+            delete=with_last_state(lambda pod: self._pod_deleting(pod, gone=True)),
         )
         pods.add_event_handler(of_pods)
 
@@ -132,10 +134,6 @@ class JobHandlers:
         if not is_tracked(pod):
             self._released.observed(meta_namespace_key(job), uid_of(pod))
         self._soon(job)
-
-    def _pod_deleted(self, pod: Json | None) -> None:
-        if pod is not None:
-            self._pod_deleting(pod, gone=True)
 
     def _pod_deleting(self, pod: Json, *, gone: bool) -> None:
         job = self.job_of(pod)

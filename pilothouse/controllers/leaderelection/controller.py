@@ -14,11 +14,11 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
-from pilothouse.client.cache.keys import ObjectName, last_known_state
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.cache.keys import ObjectName
 from pilothouse.client.clock import utc_now
 from pilothouse.client.controller import Controller, Requeue
-from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.context import ControllerContext, with_last_state
 from pilothouse.controllers.leaderelection.candidates import (
     OLDEST_EMULATION_VERSION,
     VALID_FOR,
@@ -91,7 +91,9 @@ class ElectionController:
                 elif now - candidate.renewed < ELECTION:
                     continue
                 elif candidate.pinged is None or (now - candidate.pinged > ELECTION and candidate.has_answered):
-                    await self._ping(candidate.obj, now)
+                    obj = candidate.obj
+                    resource = self._context.client.for_resource(LEASE_CANDIDATES, namespace=namespace_of(obj))
+                    await resource.update({**obj, "spec": {**obj["spec"], "pingTime": format_micro_time(now)}})
                     waiting = True
             if waiting:
                 return _LOOK_AGAIN
@@ -118,10 +120,6 @@ class ElectionController:
         best = best_leader(candidates)
         return best is not None and best.name != holder_of(lease)
 
-    async def _ping(self, candidate: Json, now: datetime) -> None:
-        candidates = self._context.client.for_resource(LEASE_CANDIDATES, namespace=namespace_of(candidate))
-        await candidates.update({**candidate, "spec": {**candidate["spec"], "pingTime": format_micro_time(now)}})
-
     async def _write(self, name: ObjectName, strategy: str, holder: str, now: datetime) -> None:
         leases = self._context.client.for_resource(LEASES, namespace=name.namespace)
         try:
@@ -136,11 +134,7 @@ class ElectionController:
 
 
 def _whatever_happens(enqueue: Callable[[Json], None]) -> ResourceEventHandlerFuncs:
-    def deleted(obj: Deleted) -> None:
-        if state := last_known_state(obj):
-            enqueue(state)
-
-    return ResourceEventHandlerFuncs(add=enqueue, update=lambda old, new: enqueue(new), delete=deleted)
+    return ResourceEventHandlerFuncs(add=enqueue, update=lambda old, new: enqueue(new), delete=with_last_state(enqueue))
 
 
 def holder_of(lease: Json) -> str:

@@ -7,14 +7,13 @@ import logging
 from collections.abc import Iterable
 from ipaddress import ip_network
 
-from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
-from pilothouse.client.cache.keys import last_known_state
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.shared_informer import wait_for_cache_sync
 from pilothouse.client.controller import Controller
 from pilothouse.client.events.event import NORMAL, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.options import PatchType
-from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.context import ControllerContext, with_last_state
 from pilothouse.controllers.nodeipam.cidr_set import CIDRsExhausted, Network, cidr_sets
 from pilothouse.controllers.resources import NODES
 from pilothouse.kinds.deletion import is_deleting
@@ -48,7 +47,9 @@ class _NodeRanges:
             self._occupy(node)
         self._nodes.add_event_handler(
             ResourceEventHandlerFuncs(
-                add=self._changed, update=lambda old, new: self._changed(new), delete=self._deleted
+                add=self._changed,
+                update=lambda old, new: self._changed(new),
+                delete=with_last_state(lambda node: self._release(ranges_of(node))),
             )
         )
         nodes = Controller(_NAME, self._sync, workers=_WORKERS, queue=self._queue, clock=self._context.clock)
@@ -65,10 +66,6 @@ class _NodeRanges:
     def _occupy(self, node: Json) -> None:
         for part, cidrs in zip(ranges_of(node), self._sets, strict=False):
             cidrs.occupy(part)
-
-    def _deleted(self, deleted: Deleted) -> None:
-        if (node := last_known_state(deleted)) is not None:
-            self._release(ranges_of(node))
 
     def _release(self, parts: Iterable[Network]) -> None:
         for part, cidrs in zip(parts, self._sets, strict=False):

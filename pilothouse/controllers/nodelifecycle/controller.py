@@ -168,7 +168,9 @@ class _NodeLifecycle:
         """Return the node, with unknown conditions if unresponsive. Raises StatusError."""
         nodes = self._context.client.for_resource(NODES)
         for attempt in range(_TRIES):
-            health = self._healths[name_of(node)] = self._observed(node)
+            lease = self._leases.indexer.get_by_key(f"kube-node-lease/{name_of(node)}")
+            health = observe(self._healths.get(name_of(node)), node, lease, self._clock)
+            self._healths[name_of(node)] = health
             known = health.ready is not None and health.ready.get("status") == "Unknown"
             if known or not is_silent(health, self._config, self._clock.now()):
                 return node
@@ -182,10 +184,6 @@ class _NodeLifecycle:
             health.ready = find_condition(node, READY)
             return node
         return node
-
-    def _observed(self, node: Json) -> NodeHealth:
-        lease = self._leases.indexer.get_by_key(f"kube-node-lease/{name_of(node)}")
-        return observe(self._healths.get(name_of(node)), node, lease, self._clock)
 
     def _node_event(self, node: Json, reason: str, message: str) -> None:
         self._recorder.event(_reference(node), NORMAL, reason, f"Node {name_of(node)} event: {message}")

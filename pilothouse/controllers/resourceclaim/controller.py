@@ -12,7 +12,7 @@ from pilothouse.client.controller import Controller, TryAgain
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.client import Client
-from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.context import ControllerContext, with_last_state
 from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.resourceclaim.pod_syncs import (
     CLAIMS_BY_POD,
@@ -64,7 +64,9 @@ class _ResourceClaims:
         )
         self._claims.add_event_handler(
             ResourceEventHandlerFuncs(
-                add=self._claim_changed, update=lambda old, new: self._claim_changed(new), delete=self._claim_deleted
+                add=self._claim_changed,
+                update=lambda old, new: self._claim_changed(new),
+                delete=with_last_state(lambda claim: self._look_at_pods(_BY_CLAIM, claim)),
             )
         )
         self._templates.add_event_handler(
@@ -94,10 +96,6 @@ class _ResourceClaims:
     def _claim_changed(self, claim: Json) -> None:
         self._queue.add((_CLAIM, meta_namespace_key(claim)))
         self._look_at_pods(_BY_CLAIM, claim)
-
-    def _claim_deleted(self, deleted: Deleted) -> None:
-        if (claim := last_known_state(deleted)) is not None:
-            self._look_at_pods(_BY_CLAIM, claim)
 
     def _template_changed(self, template: Json) -> None:
         self._look_at_pods(_BY_TEMPLATE, template)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.indexer import NAMESPACE_INDEX
@@ -99,13 +98,9 @@ class _ResourceQuotas:
         while True:
             await self._context.clock.sleep(_DISCOVERY_PERIOD)
             try:
-                await self._monitors.refresh(self._limited())
+                await self._monitors.refresh(name for quota in self._informer.indexer.list() for name in hard(quota))
             except (StatusError, ConnectionFailed, InvalidResponse) as error:
                 logger.warning("can not discover which resources quotas can limit: %s", error)
-
-    def _limited(self) -> Iterator[str]:
-        for quota in self._informer.indexer.list():
-            yield from hard(quota)
 
     async def _sync(self, key: str) -> Requeue | None:
         quota = self._informer.indexer.get_by_key(key)

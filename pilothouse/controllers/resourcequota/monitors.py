@@ -11,15 +11,14 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.indexer import NAMESPACE_INDEX
-from pilothouse.client.cache.keys import last_known_state
 from pilothouse.client.cache.reflector import Reflector
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import Clock, cancelled
 from pilothouse.client.discovery import DiscoveryClient
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.context import ControllerContext, with_last_state
 from pilothouse.controllers.resourcequota.evaluator import (
     Evaluators,
     QuotaEvaluator,
@@ -166,7 +165,8 @@ class ObjectMonitor:
         self._informer = informer
         self._replenish = replenish
         handler = ResourceEventHandlerFuncs(
-            update=lambda old, new: replenish(evaluator, old, new), delete=self._on_delete
+            update=lambda old, new: replenish(evaluator, old, new),
+            delete=with_last_state(lambda last: self._replenish(self.evaluator, last, None)),
         )
         self._registration = informer.add_event_handler(handler)
 
@@ -185,10 +185,6 @@ class ObjectMonitor:
 
     async def stop(self) -> None:
         self._informer.remove_event_handler(self._registration)
-
-    def _on_delete(self, obj: Deleted) -> None:
-        if (last := last_known_state(obj)) is not None:
-            self._replenish(self.evaluator, last, None)
 
 
 class ObjectCounts:

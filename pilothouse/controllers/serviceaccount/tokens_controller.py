@@ -10,14 +10,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from typing import TypeVar
 
-from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
-from pilothouse.client.cache.keys import last_known_state
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.controller import Controller
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.certificates.root_ca_publisher import RootCA
-from pilothouse.controllers.context import ControllerContext, ObjectSelection, SignToken
+from pilothouse.controllers.context import ControllerContext, ObjectSelection, SignToken, with_last_state
 from pilothouse.controllers.resources import SECRETS, SERVICE_ACCOUNTS
 from pilothouse.controllers.serviceaccount.token_secrets import (
     ACCOUNT_NAME,
@@ -102,12 +101,16 @@ class _TokensController:
     async def run(self) -> None:
         self._accounts.add_event_handler(
             ResourceEventHandlerFuncs(
-                add=self._enqueue_account, update=lambda old, new: self._enqueue_account(new), delete=self._account_gone
+                add=self._enqueue_account,
+                update=lambda old, new: self._enqueue_account(new),
+                delete=with_last_state(self._enqueue_account),
             )
         )
         self._secrets.add_event_handler(
             ResourceEventHandlerFuncs(
-                add=self._enqueue_secret, update=lambda old, new: self._enqueue_secret(new), delete=self._secret_gone
+                add=self._enqueue_secret,
+                update=lambda old, new: self._enqueue_secret(new),
+                delete=with_last_state(self._enqueue_secret),
             )
         )
         async with asyncio.TaskGroup() as tasks:
@@ -129,20 +132,12 @@ class _TokensController:
     def _enqueue_account(self, account: Json) -> None:
         self._account_queue.add(_AccountKey.of(account))
 
-    def _account_gone(self, deleted: Deleted) -> None:
-        if (account := last_known_state(deleted)) is not None:
-            self._enqueue_account(account)
-
     def _enqueue_secret(self, secret: Json) -> None:
         if annotations_of(secret).get(ACCOUNT_NAME):
             self._secret_queue.add(_SecretKey.of(secret))
 
     def _enqueue_all_secrets(self) -> None:
         for secret in self._secrets.indexer.list():
-            self._enqueue_secret(secret)
-
-    def _secret_gone(self, deleted: Deleted) -> None:
-        if (secret := last_known_state(deleted)) is not None:
             self._enqueue_secret(secret)
 
     async def _sync_account(self, key: _AccountKey) -> None:

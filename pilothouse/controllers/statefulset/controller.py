@@ -14,7 +14,7 @@ from pilothouse.client.clock import Clock, utc_now
 from pilothouse.client.controller import Controller, Requeue, TryAgain
 from pilothouse.client.events.event import EventSource
 from pilothouse.client.events.recorder import EventRecorder
-from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.context import ControllerContext, with_last_state
 from pilothouse.controllers.history import History
 from pilothouse.controllers.resources import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
 from pilothouse.controllers.statefulset.claim_control import ClaimsFailed, StatefulClaims
@@ -162,12 +162,7 @@ class _StatefulSetController:
 
 def _told_of_every(changed: Callable[[Json], None]) -> ResourceEventHandlerFuncs:
     """Return a handler that calls `changed` for adds, updates and deletes alike."""
-
-    def deleted(obj: Deleted) -> None:
-        if (last := last_known_state(obj)) is not None:
-            changed(last)
-
-    return ResourceEventHandlerFuncs(add=changed, update=lambda old, new: changed(new), delete=deleted)
+    return ResourceEventHandlerFuncs(add=changed, update=lambda old, new: changed(new), delete=with_last_state(changed))
 
 
 @dataclass(slots=True)

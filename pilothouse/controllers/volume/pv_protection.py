@@ -28,7 +28,8 @@ async def run(context: ControllerContext) -> None:
         if volume is None:
             return
         try:
-            if is_deletion_candidate(volume, FINALIZER) and not _is_bound(volume):
+            is_bound = part(volume, "status").get("phase") == "Bound"
+            if is_deletion_candidate(volume, FINALIZER) and not is_bound:
                 await volumes.update(without_finalizer(volume, FINALIZER))
             elif needs_finalizer(volume, FINALIZER):
                 await volumes.update(with_finalizer(volume, FINALIZER))
@@ -36,7 +37,3 @@ async def run(context: ControllerContext) -> None:
             return
 
     await Controller("pvprotection", sync, caches=(informer,), queue=queue, clock=context.clock).run()
-
-
-def _is_bound(volume: Json) -> bool:
-    return part(volume, "status").get("phase") == "Bound"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
-from pilothouse.client.cache.keys import last_known_state, split_meta_namespace_key
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.cache.keys import split_meta_namespace_key
 from pilothouse.client.controller import Controller
-from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.context import ControllerContext, with_last_state
 from pilothouse.controllers.pod_index import PODS_BY_CLAIM, claim_keys, index_pods_by_claim
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PODS
 from pilothouse.kinds.deletion import (
@@ -42,7 +42,9 @@ class _Protection:
             ResourceEventHandlerFuncs(add=self._claim_changed, update=lambda old, new: self._claim_changed(new))
         )
         self._pods.add_event_handler(
-            ResourceEventHandlerFuncs(add=self._pod_changed, update=self._pod_updated, delete=self._pod_deleted)
+            ResourceEventHandlerFuncs(
+                add=self._pod_changed, update=self._pod_updated, delete=with_last_state(self._enqueue_claims)
+            )
         )
         caches, clock = (self._claims, self._pods), self._context.clock
         controller = Controller(
@@ -63,10 +65,6 @@ class _Protection:
         self._pod_changed(new)
         if uid_of(old) != uid_of(new):  # replaced object: the deletion event was missed
             self._enqueue_claims(old)
-
-    def _pod_deleted(self, deleted: Deleted) -> None:
-        if (pod := last_known_state(deleted)) is not None:
-            self._enqueue_claims(pod)
 
     def _enqueue_claims(self, pod: Json) -> None:
         for key in claim_keys(pod):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
-from pilothouse.client.cache.keys import last_known_state
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.controller import Controller
-from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.context import ControllerContext, with_last_state
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VOLUME_ATTRIBUTES_CLASSES
 from pilothouse.kinds.deletion import is_deletion_candidate, needs_finalizer, with_finalizer, without_finalizer
 from pilothouse.machinery.errors import NotFound
@@ -58,13 +57,9 @@ def _when_released(
 ) -> ResourceEventHandlerFuncs:
     """Return handlers that report the classes an object no longer uses."""
 
-    def deleted(obj: Deleted) -> None:
-        if (state := last_known_state(obj)) is not None:
-            released(names_in(state))
-
     return ResourceEventHandlerFuncs(
         update=lambda old, new: released(names_in(old) - names_in(new)),
-        delete=deleted,
+        delete=with_last_state(lambda state: released(names_in(state))),
     )
 
 
