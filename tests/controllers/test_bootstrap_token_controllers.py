@@ -86,7 +86,7 @@ async def test_a_new_content_is_signed_anew(server: ControlledServer) -> None:
     assert again["data"]["jws-kubeconfig-aaaaaa"] != first["data"]["jws-kubeconfig-aaaaaa"]
 
 
-async def test_expired_tokens_are_deleted_also_those_that_expire_later(server: ControlledServer) -> None:
+async def test_tokens_are_deleted_when_they_expire(server: ControlledServer) -> None:
     soon = format_time(datetime.now(UTC) + timedelta(seconds=2))
     await make(server, "aaaaaa", expiration="2020-01-01T00:00:00Z")
     await make(server, "bbbbbb", expiration=soon)

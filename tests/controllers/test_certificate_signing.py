@@ -148,7 +148,7 @@ async def test_serving_certificates_of_kubelets_keep_their_addresses(server: Con
         ),
     ],
 )
-async def test_what_a_signer_does_not_sign_is_said_in_a_condition(
+async def test_a_rejected_request_gets_a_failed_condition(
     server: ControlledServer, tmp_path: Path, request_: str, signer: str, usages: list[str], why: str
 ) -> None:
     async with running(manager(server, tmp_path, "csrsigning")):
@@ -159,7 +159,7 @@ async def test_what_a_signer_does_not_sign_is_said_in_a_condition(
     assert condition["message"] == why
 
 
-async def test_only_what_was_approved_for_a_known_signer_is_signed(server: ControlledServer, tmp_path: Path) -> None:
+async def test_only_approved_requests_of_known_signers_are_signed(server: ControlledServer, tmp_path: Path) -> None:
     async with running(manager(server, tmp_path, "csrsigning")):
         await ask(server, "pending", asked("a"), API_CLIENT, CLIENT)
         await approve(server, await ask(server, "foreign", asked("a"), "example.com/other", CLIENT))
@@ -193,7 +193,7 @@ async def test_a_request_that_was_answered_long_ago_is_deleted(server: Controlle
     assert await requests(server).get("new")
 
 
-def test_purposes_are_written_in_one_order_and_unknown_ones_refused(tmp_path: Path) -> None:
+def test_key_usages_have_a_fixed_order_and_unknown_usages_are_rejected(tmp_path: Path) -> None:
     keep_authority("kubernetes", tmp_path / "ca.crt", tmp_path / "ca.key")
     authority = CertificateAuthority.load(tmp_path / "ca.crt", tmp_path / "ca.key")
     request = x509.load_pem_x509_csr(base64.b64decode(asked("a")))
@@ -227,9 +227,7 @@ NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
         ("Failed", False, 2, True),
     ],
 )
-def test_how_long_a_request_stays_depends_on_what_became_of_it(
-    condition: str | None, issued: bool, hours: int, goes: bool
-) -> None:
+def test_request_retention_depends_on_the_outcome(condition: str | None, issued: bool, hours: int, goes: bool) -> None:
     since = format_time(NOW - timedelta(hours=hours))
     status: Json = {"certificate": "c"} if issued else {}
     if condition:

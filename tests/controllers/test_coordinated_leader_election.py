@@ -57,7 +57,7 @@ async def test_the_oldest_emulated_version_leads_and_a_holder_that_renews_is_ask
     assert (await leases.get("lock"))["spec"]["holderIdentity"] == "b"
 
 
-async def test_candidates_that_were_not_heard_of_lately_are_asked_and_one_that_answers_is_elected(
+async def test_stale_candidates_are_pinged_and_a_responding_candidate_is_elected(
     client: Client,
 ) -> None:
     candidates = client.resource("coordination.k8s.io/v1beta1", "leasecandidates", namespace="default")
@@ -80,7 +80,7 @@ async def test_candidates_of_programs_that_are_gone_are_deleted(client: Client) 
     await context.close()
 
 
-def test_the_oldest_emulated_version_is_best_then_the_oldest_binary_then_who_came_first() -> None:
+def test_candidates_rank_by_emulation_version_then_binary_version_then_age() -> None:
     newer, older = standing("newer", "1.36.0"), standing("older", "1.35.0")
     assert best_leader([newer, older]) is older
     old_binary = standing("old", "1.35.0", binary="1.35.0")
@@ -90,14 +90,14 @@ def test_the_oldest_emulated_version_is_best_then_the_oldest_binary_then_who_cam
     assert best_leader([standing("unknown", "")]) is None
 
 
-def test_the_newest_binary_says_how_to_choose_and_two_of_them_must_agree() -> None:
+def test_the_newest_binary_determines_the_strategy_and_equal_binaries_must_agree() -> None:
     old, new = standing("old", "1.35.0", "1.35.0", strategy="A"), standing("new", "1.35.0", "1.36.0", strategy="B")
     assert best_strategy([old, new]) == "B"
     with pytest.raises(DifferentStrategies, match="received differing strategies B, C"):
         best_strategy([new, standing("other", "1.35.0", "1.36.0", strategy="C")])
 
 
-def test_a_lease_that_ran_out_is_given_to_whoever_was_elected() -> None:
+def test_an_expired_lease_passes_to_the_elected_candidate() -> None:
     spec = {"holderIdentity": "dead", "leaseDurationSeconds": 5, "acquireTime": "x", "preferredHolder": "y"}
     lease = {"spec": {**spec, "renewTime": format_micro_time(NOW - timedelta(seconds=6))}}
     assert with_elected(lease, "S", "me", NOW)["spec"] == {
@@ -108,7 +108,7 @@ def test_a_lease_that_ran_out_is_given_to_whoever_was_elected() -> None:
     }
 
 
-async def test_a_strategy_that_is_none_is_refused() -> None:
+async def test_an_unknown_strategy_is_rejected() -> None:
     spec = {"strategy": "Oldest"}
     async with whole_server(feature_gates=GATED["feature_gates"]) as api:
         answer = await api.request("POST", LEASES, {"metadata": {"name": "x"}, "spec": spec})

@@ -44,7 +44,7 @@ def placed(owner: Json, fits: dict[str, Fit], *pods: Json) -> tuple[list[str], l
     return names(plan_placement(view(owner, fits, *pods), lambda node: True))
 
 
-def test_a_pod_is_made_where_it_shall_run_and_deleted_where_it_may_not_stay() -> None:
+def test_pods_are_created_on_eligible_nodes_and_deleted_from_ineligible_nodes() -> None:
     fits = {"a": RUNS, "b": STAYS, "c": NEVER, "d": RUNS}
     assert placed(daemon_set(), fits, pod("b", "b"), pod("c", "c"), pod("d", "d")) == (["a"], ["c"])
 
@@ -56,7 +56,7 @@ def test_of_several_pods_on_a_node_the_oldest_that_is_scheduled_stays() -> None:
     assert placed(daemon_set(), {"n": RUNS}, waiting, pod("c", "n"), pod("b", "n")) == ([], ["c", "a"])
 
 
-def test_pods_that_ended_go_and_failed_ones_wait_for_their_turn() -> None:
+def test_ended_pods_are_deleted_and_failed_pods_wait_for_back_off() -> None:
     failed, succeeded = pod("f", "a", phase="Failed"), pod("s", "b", phase="Succeeded")
     known = view(daemon_set(), {"a": RUNS, "b": RUNS}, failed, succeeded)
     assert names(plan_placement(known, lambda node: False)) == ([], ["s"])
@@ -83,7 +83,7 @@ def updated(owner: Json, fits: dict[str, Fit], *pods: Json) -> tuple[list[str], 
     return names(plan_update(view(owner, fits, *pods)))
 
 
-def test_an_update_takes_away_what_is_broken_and_as_many_others_as_it_may() -> None:
+def test_an_update_deletes_unavailable_pods_and_others_up_to_max_unavailable() -> None:
     fits = dict.fromkeys("abcd", RUNS)
     healthy = [pod(node, node) for node in "abc"]
     assert updated(daemon_set(unavailable=1), fits, *healthy, pod("d", "d", ready=False)) == ([], ["d"])
@@ -93,7 +93,7 @@ def test_an_update_takes_away_what_is_broken_and_as_many_others_as_it_may() -> N
     assert updated(daemon_set(unavailable=1), fits, *healthy, pod("d", "d", new=True, ready=False)) == ([], [])
 
 
-def test_a_surge_adds_pods_and_keeps_those_of_nodes_that_fit_no_more_until_others_are_available() -> None:
+def test_a_surge_adds_pods_and_keeps_old_pods_until_new_pods_are_available() -> None:
     owner, fits = daemon_set(surge=1), dict.fromkeys("ab", RUNS)
     assert updated(owner, fits, pod("a", "a"), pod("b", "b")) == (["a"], [])
     assert updated(owner, fits, pod("a", "a"), pod("b", "b", ready=False)) == (["b", "a"], [])

@@ -124,7 +124,7 @@ def _told(events: list[Json]) -> set[tuple[str, str, str]]:
     return {(each["reason"], each["message"], each["source"]["component"]) for each in events}
 
 
-async def test_a_taint_keeps_pods_away_and_one_that_executes_drives_them_out(server: ControlledServer) -> None:
+async def test_no_schedule_taints_prevent_pods_and_no_execute_taints_evict_pods(server: ControlledServer) -> None:
     await add_nodes(server, "n1", "n2")
     await taint(server, "n2", {"key": "gpu", "effect": "NoSchedule"})
     await create(server)

@@ -105,7 +105,7 @@ def test_the_new_set_grows_as_far_as_the_surge_allows(
     assert new_set_size(deployment(replicas, kind="Recreate"), sets, new) == replicas
 
 
-def test_pods_that_never_came_up_do_not_take_working_ones_away() -> None:
+def test_unavailable_new_pods_prevent_scaling_down_available_pods() -> None:
     rolling = deployment(10, 3, 2)
     crashing, working = replica_set("new", 5), replica_set("old", 8, available=8)
     assert max_scaled_down(rolling, crashing, [working]) == 0
@@ -202,7 +202,7 @@ def test_revisions_grow_and_are_remembered_within_limits() -> None:
     assert history.endswith(",100,1000")
 
 
-def test_annotations_are_copied_but_for_those_that_are_the_deployments_own() -> None:
+def test_annotations_are_copied_except_controller_annotations() -> None:
     noted = deployment()
     own = {REVISION: "4", "kubectl.kubernetes.io/last-applied-configuration": "{}"}
     noted["metadata"]["annotations"] = {"kubernetes.io/change-cause": "why", **own}
@@ -229,7 +229,7 @@ def test_a_condition_that_says_the_same_stays_and_a_new_reason_keeps_the_time_of
     assert status == {}
 
 
-def test_terminating_pods_are_summed_up_only_if_every_set_tells_them() -> None:
+def test_terminating_replicas_are_summed_only_if_every_set_reports_them() -> None:
     told: Json = {"status": {"terminatingReplicas": 2, "observedGeneration": 1}}
     unseen: Json = {"status": {"replicas": 0}}
     silent: Json = {"status": {"replicas": 0, "observedGeneration": 1}}
@@ -252,7 +252,7 @@ def progressing(reason: str, since: datetime = EARLIER) -> Json:
     return {"conditions": [new_condition("Progressing", "True", reason, "", since)]}
 
 
-def test_what_stands_still_for_longer_than_its_deadline_has_timed_out() -> None:
+def test_rollout_without_progress_past_its_deadline_has_timed_out() -> None:
     assert is_timed_out(deployment(), progressing("ReplicaSetUpdated"), NOW)
     assert not is_timed_out(deployment(), progressing("ReplicaSetUpdated", NOW), NOW)
     assert not is_timed_out(deployment(), progressing("NewReplicaSetAvailable"), NOW)

@@ -203,7 +203,7 @@ async def test_old_sets_beyond_the_history_limit_are_forgotten(cluster: Workload
     assert sizes((await cluster.replica_sets.list())["items"]) == {"two": 0, "three": 1}
 
 
-async def test_orphaned_sets_are_adopted_and_sets_whose_labels_change_are_let_go(cluster: Workloads) -> None:
+async def test_orphaned_sets_are_adopted_and_relabelled_sets_are_released(cluster: Workloads) -> None:
     orphan = workload(1)
     orphan["metadata"] |= {"name": "orphan", "labels": LABELS}
     await cluster.replica_sets.create(orphan)
@@ -249,7 +249,7 @@ async def test_a_failure_of_a_set_is_one_of_its_deployment(cluster: Workloads) -
     await until(cluster.deployments, "web", lambda each: not condition(each, "ReplicaFailure"))
 
 
-async def test_a_refused_set_is_told_by_the_deployment(cluster: Workloads) -> None:
+async def test_a_rejected_replica_set_is_reported_by_the_deployment(cluster: Workloads) -> None:
     quotas = cluster.of("resourcequotas")
     hard = {"count/replicasets.apps": "0"}
     quota = await quotas.create({"metadata": {"name": "none"}, "spec": {"hard": hard}})

@@ -55,7 +55,7 @@ def test_a_named_port_is_found_by_name_and_protocol() -> None:
     assert find_port(found, {"port": 1, "targetPort": 7}) == 7
 
 
-def test_trigger_times_are_those_of_the_first_change_since_the_last_look() -> None:
+def test_the_trigger_time_is_the_first_change_since_the_last_sync() -> None:
     tracker = TriggerTimeTracker()
     assert (
         tracker.compute(service(), [pod("a", "10.0.0.1", ready_since="2026-01-01T00:01:00Z")]) == "2026-01-01T00:00:00Z"

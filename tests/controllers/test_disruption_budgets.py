@@ -116,7 +116,7 @@ async def test_an_eviction_is_allowed_once_and_then_refused(server: ControlledSe
 
 
 @pytest.mark.parametrize("kind", ["statefulsets", "replicasets"])
-async def test_a_share_is_of_what_the_controller_of_the_pods_wants(server: ControlledServer, kind: str) -> None:
+async def test_percentages_are_relative_to_the_scale_of_the_controller(server: ControlledServer, kind: str) -> None:
     owner = await workload(server, kind, 5)
     await pod(server, "one", owner=reference(owner))
     await pod(server, "two", owner=reference(owner))
@@ -157,7 +157,7 @@ async def event_name(server: ControlledServer, reason: str) -> str:
     raise AssertionError(f"nobody said {reason}")
 
 
-async def test_pods_that_nobody_controls_are_told_of(server: ControlledServer) -> None:
+async def test_unmanaged_pods_are_reported(server: ControlledServer) -> None:
     await pod(server, "lonely")
     await budget(server, maxUnavailable="10%")
     async with running(manager(server)):

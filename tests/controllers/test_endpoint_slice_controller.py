@@ -187,7 +187,7 @@ async def test_a_pod_on_a_node_that_is_not_there_waits_for_it(there: ServicesAnd
     await until_ready(there, "10.0.0.1", "10.0.0.2")
 
 
-async def test_labels_of_the_service_are_handed_on_but_not_the_reserved_ones(there: ServicesAndPods) -> None:
+async def test_service_labels_are_propagated_except_reserved_labels(there: ServicesAndPods) -> None:
     await there.service("web")
     await until_one(there, bool)
     labels = {"team": "x", "kubernetes.io/service-name": "forged"}
@@ -196,7 +196,7 @@ async def test_labels_of_the_service_are_handed_on_but_not_the_reserved_ones(the
     assert labels_of(found)["kubernetes.io/service-name"] == "web"
 
 
-async def test_what_others_do_to_slices_is_put_right(there: ServicesAndPods) -> None:
+async def test_foreign_changes_to_slices_are_reverted(there: ServicesAndPods) -> None:
     await there.service("web")
     await there.pod("a", "10.0.0.1")
     [found] = await until_ready(there, "10.0.0.1")
@@ -252,7 +252,7 @@ async def test_services_without_selector_and_external_names_are_left_alone(there
     assert {labels_of(each)["kubernetes.io/service-name"] for each in slices} == {"web"}
 
 
-async def test_what_happened_while_no_controller_ran_is_made_up_for(server: ControlledServer) -> None:
+async def test_changes_during_downtime_are_applied_at_startup(server: ControlledServer) -> None:
     await server.create_namespace("restarted")
     there = ServicesAndPods(server.client, "restarted")
     async with managed(server, "endpointslice"):

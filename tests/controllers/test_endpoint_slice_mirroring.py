@@ -99,7 +99,7 @@ async def test_changes_of_endpoints_are_mirrored_in_place(there: ServicesAndPods
     await until_mirrored(there)
 
 
-async def test_what_others_do_to_mirrors_is_put_right(there: ServicesAndPods) -> None:
+async def test_foreign_changes_to_mirrored_slices_are_reverted(there: ServicesAndPods) -> None:
     await make(there, SUBSET)
     [found] = await until_mirrored(there, IPv4=["10.0.0.1"])
     forged = [{"addresses": ["10.9.9.9"], "conditions": {"ready": True}}]
@@ -135,7 +135,7 @@ async def test_endpoints_can_say_that_they_are_not_to_be_mirrored(there: Service
     assert labels_of(found)["kubernetes.io/service-name"] == "other"
 
 
-async def test_addresses_beyond_the_limit_are_left_out_and_told_of(
+async def test_addresses_beyond_the_limit_are_skipped_and_reported(
     there: ServicesAndPods, server: ControlledServer
 ) -> None:
     addresses = [{"ip": f"10.0.0.{number}"} for number in range(LIMIT + 2)]

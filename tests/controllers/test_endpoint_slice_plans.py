@@ -92,7 +92,7 @@ def test_labels_that_changed_are_put_on_every_slice() -> None:
     assert {each["metadata"]["labels"]["app"] for each in plan.update} == {"web"}
 
 
-def test_one_endpoint_more_changes_one_slice_with_room_and_the_fullest_of_those() -> None:
+def test_one_more_endpoint_updates_only_the_fullest_slice_with_room() -> None:
     slices = carried_out({}, planned({}, dict.fromkeys(range(8), True)), count())
     gone = {number: True for number in range(8) if number not in (1, 2)}
     slices = carried_out(slices, planned(slices, gone), count(10))

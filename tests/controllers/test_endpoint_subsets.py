@@ -48,14 +48,14 @@ def subset(ready: int, waiting: int, port: int) -> Json:
     }
 
 
-def test_what_is_not_ready_is_cut_off_first_and_evenly() -> None:
+def test_not_ready_addresses_are_truncated_first_and_evenly() -> None:
     cut = truncated([subset(300, 600, 1), subset(300, 300, 2)])
     assert [len(each["addresses"]) for each in cut] == [300, 300]
     assert [len(each["notReadyAddresses"]) for each in cut] == [267, 133]
     assert number_of_addresses(cut) == MAX_CAPACITY
 
 
-def test_with_too_many_ready_ones_no_others_are_left() -> None:
+def test_too_many_ready_addresses_drop_all_not_ready_addresses() -> None:
     cut = truncated([subset(1500, 5, 1), subset(500, 0, 2)])
     assert [len(each["addresses"]) for each in cut] == [750, 250]
     assert not any(each.get("notReadyAddresses") for each in cut)

@@ -123,7 +123,7 @@ async def test_endpoints_of_services_without_selector_are_left_alone(there: Serv
     assert (await there.endpoints.get("own"))["subsets"][0]["addresses"] == [{"ip": "10.9.9.9"}]
 
 
-async def test_endpoints_that_lost_their_service_while_nobody_looked_go_but_not_locks(server: ControlledServer) -> None:
+async def test_leftover_endpoints_are_deleted_at_startup_except_locks(server: ControlledServer) -> None:
     await server.create_namespace("leftovers")
     there = ServicesAndPods(server.client, "leftovers")
     lock = {"control-plane.alpha.kubernetes.io/leader": "{}"}

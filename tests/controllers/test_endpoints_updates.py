@@ -56,7 +56,7 @@ def test_labels_that_the_service_gained_lost_or_changed_need_an_update(before: A
     assert needs_update(written(service(before), "10.1.0.1"), subsets("10.1.0.1"), service(after))
 
 
-def test_endpoints_that_nobody_manages_are_taken_over() -> None:
+def test_unmanaged_endpoints_are_adopted() -> None:
     current = written(service(), "10.1.0.1")
     del current["metadata"]["labels"][MANAGED_BY]
     assert needs_update(current, subsets("10.1.0.1"), service())

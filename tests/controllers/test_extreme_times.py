@@ -73,7 +73,7 @@ def test_a_cron_job_may_have_any_deadline(deadline: int) -> None:
     due_time(cron, schedule_of(cron), datetime(2026, 1, 1, 1, tzinfo=UTC))
 
 
-async def test_a_clock_that_is_set_stays_where_moments_can_be_said() -> None:
+async def test_a_set_clock_stays_in_the_range_of_representable_times() -> None:
     async def let_work() -> None:
         pass
 

@@ -40,7 +40,7 @@ def config_map(name: str, *owners: Json, **metadata: object) -> Json:
     return {"metadata": {"name": name, "ownerReferences": list(owners), **metadata}}
 
 
-async def test_a_foreground_deletion_waits_for_those_that_block_it_only(server: ControlledServer) -> None:
+async def test_a_foreground_deletion_waits_for_blocking_dependents_only(server: ControlledServer) -> None:
     objects = config_maps(server)
     owner = await objects.create(config_map("owner"))
     blocking = owned_by(owner, blockOwnerDeletion=True)
@@ -92,7 +92,7 @@ async def test_a_new_custom_resource_joins_at_once_as_owner_and_as_dependent(ser
     await until_gone(server.client, CONFIG_MAP, "one", "of-widget")
 
 
-async def test_an_object_whose_owner_was_replaced_by_another_of_its_name_goes(server: ControlledServer) -> None:
+async def test_an_object_is_deleted_if_its_owner_was_replaced_under_the_same_name(server: ControlledServer) -> None:
     objects = config_maps(server)
     first = await objects.create(config_map("same-name"))
     await objects.delete("same-name", DeleteOptions(propagation_policy="Background"))

@@ -33,7 +33,7 @@ def config_maps(own: Client) -> ResourceClient:
     return own.resource("v1", "configmaps", namespace="default")
 
 
-async def test_collection_goes_on_after_a_kill_where_it_was(tmp_path: Path) -> None:
+async def test_collection_resumes_after_sigkill(tmp_path: Path) -> None:
     chance, model, things = random.Random(4), Model(), forest()
     server = ServeProcess(tmp_path / "data")
     try:

@@ -54,7 +54,7 @@ def usable(references: list[Reference], model: Model, child: Thing, created: int
 
 @given(st.lists(CREATE, min_size=4, max_size=10), st.lists(st.one_of(CREATE, OWN, DELETE, DELETE), max_size=10))
 @settings(max_examples=12, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
-async def test_the_collector_leaves_what_the_model_leaves(
+async def test_the_collector_keeps_the_same_objects_as_the_model(
     server: ControlledServer, first: list[Step], then: list[Step]
 ) -> None:
     model, graph, created = Model(), OwnerGraph(server.client, KINDS), 0

@@ -95,7 +95,7 @@ async def test_a_token_that_a_pod_uses_stays(server: ControlledServer) -> None:
         assert INVALID not in labels_of(await secrets(server).get(name))
 
 
-async def test_nothing_is_marked_before_uses_were_tracked_for_a_whole_period(server: ControlledServer) -> None:
+async def test_no_secret_is_marked_before_a_full_tracking_period(server: ControlledServer) -> None:
     """A year and a day after the start of tracking the first round that may mark comes; one day earlier none does."""
     await robot(server, "old")
     await make(server, "old")

@@ -91,7 +91,7 @@ def test_an_old_annotation_names_the_class_of_an_ingress_too() -> None:
     assert not is_simulated({"metadata": {}, "spec": {}})
 
 
-def test_what_plays_a_cloud_runs_where_nodes_are_simulated_or_when_it_is_named() -> None:
+def test_cloud_stand_ins_run_with_simulated_nodes_or_by_name() -> None:
     def chosen(*choice: str, simulation: bool = False) -> set[str]:
         return {each.name for each in enabled(choice, simulation=simulation)} & {*CONTROLLERS}
 

@@ -70,7 +70,7 @@ async def test_everything_in_a_namespace_goes_with_it_also_custom_resources(serv
         assert not [item for item in listing["items"] if item["metadata"]["namespace"] == "full"], plural
 
 
-async def test_what_holds_a_namespace_is_in_its_conditions_and_it_goes_when_that_ends(server: ControlledServer) -> None:
+async def test_conditions_report_remaining_content_until_the_namespace_is_deleted(server: ControlledServer) -> None:
     await server.create_namespace("held")
     objects = server.client.resource("v1", "configmaps", namespace="held")
     await objects.create({"metadata": {"name": "a", "finalizers": [HOLD]}})

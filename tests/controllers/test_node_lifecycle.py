@@ -257,7 +257,7 @@ async def test_nodes_are_handed_out_at_the_rate_of_their_zone() -> None:
     assert seen == ["a", "b", "a"]
 
 
-def test_all_zones_down_is_told_once_and_their_return_too() -> None:
+def test_full_disruption_and_recovery_are_reported_once() -> None:
     zones = Zones(CONFIG, FakeClock())
     down, up = ZoneHealth(3, 3, ZoneState.FULL_DISRUPTION), ZoneHealth(3, 1, ZoneState.NORMAL)
     told = [zones.update(each)[1] for each in ({"a": up, "b": down}, {"a": down, "b": down}, {"a": down, "b": down})]
@@ -277,6 +277,6 @@ def test_only_own_taints_are_taken_away() -> None:
     assert remove == [("node.kubernetes.io/disk-pressure", "NoSchedule")]
 
 
-def test_old_names_of_labels_follow_the_new_ones() -> None:
+def test_deprecated_labels_follow_the_current_labels() -> None:
     labels = {"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "windows", "beta.kubernetes.io/arch": "x"}
     assert missing_labels({"metadata": {"labels": labels}}) == {"beta.kubernetes.io/os": "linux"}

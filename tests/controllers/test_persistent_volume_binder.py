@@ -212,7 +212,7 @@ def test_the_newest_default_class_counts_and_an_empty_class_is_one() -> None:
     assert has_class(a_claim("c"))
 
 
-def test_a_claim_shows_the_size_of_what_is_on_the_volume_until_that_has_grown() -> None:
+def test_claim_status_keeps_the_size_before_a_pending_resize() -> None:
     volume = a_volume("v", "5Gi")
     volume["metadata"]["annotations"] = {"volume.alpha.kubernetes.io/pre-resize-capacity": "3Gi"}
     assert new_claim_status(a_claim("c"), "Bound", volume)["capacity"] == {"storage": "3Gi"}
@@ -221,7 +221,7 @@ def test_a_claim_shows_the_size_of_what_is_on_the_volume_until_that_has_grown() 
     assert new_claim_status(bound, "Lost", None) == {"phase": "Lost"}
 
 
-def test_only_what_was_made_here_is_deleted_here() -> None:
+def test_only_simulated_volumes_are_deleted_here() -> None:
     simulated = a_volume("v")
     simulated["metadata"]["annotations"] = {"pv.kubernetes.io/provisioned-by": SIMULATED}
     assert is_deleted_here(simulated)
@@ -232,7 +232,7 @@ def test_only_what_was_made_here_is_deleted_here() -> None:
         is_deleted_here({"metadata": {"name": "v"}, "spec": {"nfs": {}}})
 
 
-def test_a_simulated_volume_is_where_its_class_allows_it() -> None:
+def test_a_simulated_volume_follows_the_topology_of_its_class() -> None:
     zones = {"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]}
     fields: Json = {"allowedTopologies": [zones], "mountOptions": ["ro"], "reclaimPolicy": "Retain"}
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **a_claim("c", volumeAttributesClassName="gold")}

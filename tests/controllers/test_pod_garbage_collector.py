@@ -57,7 +57,7 @@ async def last_state(server: ControlledServer, name: str, since: str) -> Json:
     raise AssertionError(f"{name} is still there")
 
 
-async def test_a_pod_whose_node_is_gone_is_failed_and_deleted(server: ControlledServer) -> None:
+async def test_a_pod_of_a_deleted_node_is_failed_and_deleted(server: ControlledServer) -> None:
     await node(server, "here")
     await pod(server, "well", node="here")
     await pod(server, "orphan", node="gone", phase="Running")
@@ -74,7 +74,7 @@ async def test_a_pod_whose_node_is_gone_is_failed_and_deleted(server: Controlled
     assert (registry.get_sample_value("pod_gc_collector_force_delete_pods_total", labels) or 0) >= 1
 
 
-async def test_of_the_pods_that_ended_the_oldest_go_but_evicted_ones_first(server: ControlledServer) -> None:
+async def test_terminated_pods_are_deleted_oldest_first_after_evicted_pods(server: ControlledServer) -> None:
     await node(server, "here")
     for name in ("a", "b", "c"):
         await pod(server, name, node="here", phase="Succeeded")

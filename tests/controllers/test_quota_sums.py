@@ -54,7 +54,7 @@ def monitor_of(pods: list[Json]) -> ObjectMonitor:
 
 @settings(max_examples=60, deadline=None)
 @given(drawn=st.lists(POD, max_size=12), scope=st.sampled_from(["", "Terminating", "NotTerminating"]))
-async def test_a_quota_uses_the_sum_of_what_runs_in_its_namespace_and_scope(drawn: list[Json], scope: str) -> None:
+async def test_quota_usage_is_the_sum_over_its_namespace_and_scope(drawn: list[Json], scope: str) -> None:
     hard = {"requests.cpu": "1", "memory": "1", "pods": "1", "count/pods": "1"}
     quota: Json = {"metadata": {"namespace": "a"}, "spec": {"hard": hard, "scopes": [scope] if scope else []}}
     used = await monitor_of([pod(*each) for each in enumerate(drawn)]).usage(quota)
@@ -75,7 +75,7 @@ async def test_a_quota_uses_the_sum_of_what_runs_in_its_namespace_and_scope(draw
 
 @settings(max_examples=100, deadline=None)
 @given(steps=st.lists(STEP, max_size=20))
-def test_counts_are_the_number_of_names_and_every_loss_is_told(steps: list[Any]) -> None:
+def test_counts_equal_the_number_of_names_and_every_deletion_is_reported(steps: list[Any]) -> None:
     model: set[tuple[str, str]] = set()
     told: set[str] = set()
     counts = ObjectCounts(told.add)

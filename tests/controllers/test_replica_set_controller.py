@@ -41,7 +41,7 @@ async def until_status(cluster: Workloads, **counts: int) -> Json:
     return await until(cluster.replica_sets, "web", holds)
 
 
-async def test_pods_are_made_owned_counted_and_told_of(cluster: Workloads) -> None:
+async def test_pods_are_created_owned_counted_and_reported(cluster: Workloads) -> None:
     created = await cluster.replica_sets.create(workload(3))
     found = await until_status(cluster, replicas=3, fullyLabeledReplicas=3, observedGeneration=1)
     assert found["status"]["terminatingReplicas"] == 0
@@ -69,7 +69,7 @@ async def test_a_pod_that_is_deleted_or_has_failed_is_replaced(cluster: Workload
     assert one not in names(pods)
 
 
-async def test_of_too_many_pods_those_go_that_would_be_missed_least(cluster: Workloads) -> None:
+async def test_surplus_pods_are_deleted_by_rank(cluster: Workloads) -> None:
     await cluster.replica_sets.create(workload(4))
     ready, cheap, pending, dear = sorted(names(await cluster.until_pods(4)))
     cost = "controller.kubernetes.io/pod-deletion-cost"
@@ -96,7 +96,7 @@ async def test_pods_that_are_about_to_go_are_replaced_and_counted_apart(cluster:
     await until_status(cluster, replicas=1, terminatingReplicas=0)
 
 
-async def test_orphans_are_adopted_and_pods_whose_labels_change_are_let_go(cluster: Workloads) -> None:
+async def test_orphans_are_adopted_and_relabelled_pods_are_released(cluster: Workloads) -> None:
     await cluster.pods.create({"metadata": {"name": "orphan", "labels": LABELS}, "spec": {"containers": _CONTAINERS}})
     created = await cluster.replica_sets.create(workload(2))
     adopted = await until(cluster.pods, "orphan", lambda pod: pod["metadata"].get("ownerReferences"))
@@ -122,7 +122,7 @@ async def test_an_orphan_that_comes_late_is_one_too_many(cluster: Workloads) -> 
     assert names(await cluster.until_pods(1)) == {name_of(first)}
 
 
-async def test_a_quota_that_refuses_pods_is_told_until_it_no_longer_does(cluster: Workloads) -> None:
+async def test_quota_rejections_are_reported_until_pods_are_admitted(cluster: Workloads) -> None:
     quotas = cluster.of("resourcequotas")
     quota = await quotas.create({"metadata": {"name": "few"}, "spec": {"hard": {"pods": "1"}}})
     await quotas.update_status({**quota, "status": {"hard": {"pods": "1"}, "used": {"pods": "0"}}})

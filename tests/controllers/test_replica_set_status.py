@@ -42,7 +42,7 @@ def test_pods_are_counted_by_their_labels_and_readiness() -> None:
     }
 
 
-def test_the_first_failure_is_told_until_there_is_none() -> None:
+def test_replica_failure_condition_reports_the_first_failure_until_success() -> None:
     failed = status_of(replica_set(2), failure="no room")
     (condition,) = failed["conditions"]
     assert condition == {

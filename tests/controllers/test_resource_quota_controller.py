@@ -70,7 +70,7 @@ async def namespace(idle: ControlledServer, request: pytest.FixtureRequest) -> N
     return Namespace(idle, name)
 
 
-async def test_a_new_quota_counts_what_is_there_already(server: ControlledServer, namespace: Namespace) -> None:
+async def test_a_new_quota_counts_existing_objects(server: ControlledServer, namespace: Namespace) -> None:
     await namespace.pod("a", "1500m")
     await namespace.pod("b", "0.5")
     await namespace.resource("configmaps").create({"metadata": {"name": "a"}})
@@ -79,7 +79,7 @@ async def test_a_new_quota_counts_what_is_there_already(server: ControlledServer
     assert status["hard"] == {"pods": "5", "requests.cpu": "4", "configmaps": "9", "count/secrets": "1"}
 
 
-async def test_what_is_deleted_can_be_used_again(server: ControlledServer, namespace: Namespace) -> None:
+async def test_deleted_objects_release_quota(server: ControlledServer, namespace: Namespace) -> None:
     await namespace.quota({"pods": "1", "count/configmaps": "1"})
     await namespace.uses(pods="0", count__configmaps="0")
     await namespace.pod("a")
@@ -103,9 +103,7 @@ async def test_a_pod_that_has_ended_is_only_counted_as_an_object(
     await namespace.uses(pods="0", count__pods="1", requests_cpu="0")
 
 
-async def test_a_service_gives_back_what_its_new_type_does_not_take(
-    server: ControlledServer, namespace: Namespace
-) -> None:
+async def test_changing_a_service_type_releases_unused_quota(server: ControlledServer, namespace: Namespace) -> None:
     await namespace.quota({"services": "5", "services.nodeports": "5", "services.loadbalancers": "5"})
     await namespace.uses(services="0", services_nodeports="0", services_loadbalancers="0")
     service = {"metadata": {"name": "a"}, "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]}}
@@ -115,7 +113,7 @@ async def test_a_service_gives_back_what_its_new_type_does_not_take(
     await namespace.uses(services="1", services_nodeports="0", services_loadbalancers="0")
 
 
-async def test_only_what_is_in_scope_is_used(server: ControlledServer, namespace: Namespace) -> None:
+async def test_only_objects_in_scope_count_as_used(server: ControlledServer, namespace: Namespace) -> None:
     await namespace.pod("short", activeDeadlineSeconds=60)
     await namespace.pod("long")
     await namespace.quota({"pods": "5", "requests.cpu": "1"}, scopes=["Terminating"])
@@ -124,7 +122,7 @@ async def test_only_what_is_in_scope_is_used(server: ControlledServer, namespace
     await namespace.uses(pods="2", requests_cpu="200m")
 
 
-async def test_new_limits_are_taken_over_and_old_ones_forgotten(server: ControlledServer, namespace: Namespace) -> None:
+async def test_changed_limits_replace_old_limits_in_the_status(server: ControlledServer, namespace: Namespace) -> None:
     await namespace.quota({"pods": "5", "secrets": "5"})
     await namespace.uses(pods="0", secrets="0")
     spec = {"hard": {"pods": None, "secrets": "7", "count/services": "1"}}
@@ -133,7 +131,7 @@ async def test_new_limits_are_taken_over_and_old_ones_forgotten(server: Controll
     assert status["hard"] == {"secrets": "7", "count/services": "1"}
 
 
-async def test_a_quota_that_says_what_is_used_is_not_written_again(
+async def test_a_quota_with_current_usage_is_not_written(
     server: ControlledServer, namespace: Namespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[Json] = []
@@ -172,7 +170,7 @@ async def test_custom_resources_are_counted(server: ControlledServer, namespace:
     await namespace.until(lambda status: status.get("used") == {"count/widgets.example.com": "0"})
 
 
-async def test_what_nobody_serves_has_no_usage_and_spoils_nothing(
+async def test_limits_of_unserved_resources_have_no_usage_and_do_no_harm(
     server: ControlledServer, namespace: Namespace
 ) -> None:
     await namespace.quota({"count/gadgets.example.com": "1", "pods": "1"})
@@ -180,9 +178,7 @@ async def test_what_nobody_serves_has_no_usage_and_spoils_nothing(
     assert status["hard"] == {"count/gadgets.example.com": "1", "pods": "1"}
 
 
-async def test_what_changed_while_no_controller_ran_is_counted_at_the_start(
-    idle: ControlledServer, namespace: Namespace
-) -> None:
+async def test_changes_during_downtime_are_counted_at_startup(idle: ControlledServer, namespace: Namespace) -> None:
     async with managed(idle, "resourcequota"):
         await namespace.quota({"pods": "9", "configmaps": "9"})
         await namespace.uses(pods="0", configmaps="0")

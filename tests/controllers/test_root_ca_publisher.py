@@ -53,7 +53,7 @@ async def test_namespaces_old_and_new_get_the_ca(server: ControlledServer) -> No
     assert registry.get_sample_value("root_ca_cert_publisher_sync_duration_seconds_count", {"code": "200"}) in (5, 6)
 
 
-async def test_what_others_change_or_delete_is_put_right(server: ControlledServer) -> None:
+async def test_foreign_changes_and_deletions_are_reverted(server: ControlledServer) -> None:
     async with running(manager(server, "PEM")):
         await until(config_maps(server), NAME)
         await config_maps(server).patch(NAME, {"data": {"ca.crt": "forged", "more": "x"}})

@@ -60,7 +60,7 @@ def reference(obj: Json, **changed: Any) -> Json:
         ("web-99999999999999999999", "web", -1),
     ],
 )
-def test_a_name_says_whose_pod_it_is_and_which(name: str, parent: str, ordinal: int) -> None:
+def test_a_pod_name_yields_the_set_and_the_ordinal(name: str, parent: str, ordinal: int) -> None:
     found: Json = {"metadata": {"name": name}}
     assert parent_and_ordinal(found) == (parent, ordinal)
     assert is_member(stateful_set(), found) is (parent == "web")
@@ -93,7 +93,7 @@ def test_a_set_of_two_billion_is_a_range_and_the_pods_that_exist() -> None:
         (DELETE, DELETE, "StatefulSet", "Pod"),
     ],
 )
-def test_who_owns_a_claim_is_as_the_table_says(
+def test_claim_owners_follow_the_retention_policy_table(
     when_deleted: str, when_scaled: str, of_a_replica: str, of_a_condemned_pod: str
 ) -> None:
     owner = stateful_set(when_deleted, when_scaled)
@@ -160,7 +160,7 @@ def test_revisions_are_ordered_by_number_then_age_then_name() -> None:
     assert [each["metadata"]["name"] for each in ordered] == ["b", "d", "a", "c"]
 
 
-async def test_a_set_is_left_alone_until_the_caches_show_what_was_written_for_it() -> None:
+async def test_a_set_is_not_synced_until_the_caches_show_its_writes() -> None:
     class Informer:
         last_sync_resource_version = "4"
         indexer = Indexer()

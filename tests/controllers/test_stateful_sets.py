@@ -186,7 +186,7 @@ async def test_a_template_that_was_there_before_gets_the_newest_number(server: C
     assert newest["metadata"]["labels"]["app"] == "web"
 
 
-async def test_pods_that_ended_are_made_anew_and_deleted_pods_wait_for_nobody_with_on_delete(
+async def test_ended_pods_are_recreated_and_on_delete_replaces_only_deleted_pods(
     server: ControlledServer,
 ) -> None:
     pods = pods_of(server.client)
@@ -236,7 +236,7 @@ def _owner_kinds(obj: Json) -> list[str]:
     return [each["kind"] for each in obj["metadata"].get("ownerReferences") or ()]
 
 
-async def test_a_pod_that_lost_its_label_gets_it_back_and_one_that_matches_no_more_is_released(
+async def test_a_lost_pod_label_is_restored_and_a_mismatched_pod_is_released(
     server: ControlledServer,
 ) -> None:
     pods = pods_of(server.client)

@@ -82,7 +82,7 @@ async def test_a_secret_that_names_an_account_gets_its_token_the_ca_and_the_name
     assert annotations_of(secret)[UID] == uid_of(robot)
 
 
-async def test_a_token_stays_and_only_what_is_missing_or_wrong_is_written(
+async def test_an_existing_token_is_kept_and_only_wrong_data_is_written(
     server: ControlledServer, tmp_path: Path
 ) -> None:
     await accounts(server).create({"metadata": {"name": "robot"}})

@@ -39,7 +39,7 @@ async def until_observed(client: Client, generation: int) -> Json:
     raise AssertionError("the policy was never checked")
 
 
-async def test_each_generation_is_checked_against_the_types_of_what_it_is_about(client: Client) -> None:
+async def test_each_policy_generation_is_checked_against_its_resource_types(client: Client) -> None:
     policies = client.resource("admissionregistration.k8s.io/v1", "validatingadmissionpolicies")
     wrong = [{"expression": "object.spec.replicas > 1"}, {"expression": "object.spec.replica > 1"}]
     async with running(ControllerManager(client, enabled([NAME]), registry=CollectorRegistry())):

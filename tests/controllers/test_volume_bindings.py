@@ -134,7 +134,7 @@ async def test_a_claim_that_names_a_volume_waits_until_it_can_have_it(world: Wor
 
 
 @pytest.mark.parametrize("annotations", [BY_CONTROLLER, {}])
-async def test_a_volume_whose_claim_took_another_is_free_again(world: World, annotations: Json) -> None:
+async def test_a_volume_is_released_if_its_claim_binds_another_volume(world: World, annotations: Json) -> None:
     world.claim("c", phase="Bound", annotations=BOUND, volumeName="other")
     volume = world.volume("v", phase="Bound", annotations=annotations, claimRef=ref("c"))
     await world.volume_syncs.sync(volume)
@@ -182,7 +182,7 @@ async def test_a_volume_that_is_bound_first_hastens_its_claim_if_it_is_of_its_mo
     ]
 
 
-async def test_it_is_told_which_pods_must_be_scheduled_first(world: World) -> None:
+async def test_an_event_names_the_pods_to_be_scheduled_first(world: World) -> None:
     world.classes.add({"metadata": {"name": "later"}, "volumeBindingMode": "WaitForFirstConsumer"})
     for name, node in (("b", ""), ("a", ""), ("placed", "n")):
         volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]

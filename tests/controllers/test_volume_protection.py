@@ -52,7 +52,7 @@ async def pod(server: ControlledServer, name: str, *names: str, node: str = "n")
     await pods(server).create({"metadata": {"name": name}, "spec": spec | ({"nodeName": node} if node else {})})
 
 
-async def test_a_claim_that_nobody_uses_goes_at_once(server: ControlledServer) -> None:
+async def test_an_unused_claim_is_deleted_at_once(server: ControlledServer) -> None:
     await claim(server, "free")
     await claim(server, "planned")
     await pod(server, "waiting", "planned", node="")
@@ -77,7 +77,7 @@ async def test_a_claim_stays_until_the_last_pod_on_a_node_is_gone(server: Contro
         await until_gone(claims(server), "data")
 
 
-async def test_a_claim_whose_pods_went_while_no_controller_ran_goes_with_the_next(server: ControlledServer) -> None:
+async def test_a_claim_whose_pods_were_deleted_during_downtime_is_deleted_at_startup(server: ControlledServer) -> None:
     await claim(server, "data")
     await pod(server, "only", "data")
     await claims(server).delete("data")
@@ -86,7 +86,7 @@ async def test_a_claim_whose_pods_went_while_no_controller_ran_goes_with_the_nex
         await until_gone(claims(server), "data")
 
 
-async def test_what_lacks_the_finalizer_gets_it_again(server: ControlledServer) -> None:
+async def test_a_missing_finalizer_is_restored(server: ControlledServer) -> None:
     await claim(server, "data")
     async with running(manager(server)):
         await claims(server).patch("data", {"metadata": {"finalizers": None}})

@@ -48,7 +48,7 @@ def put(cache: TopologyCache, plan: Plan, unchanged: list[Json] | None = None) -
 
 @settings(max_examples=100, deadline=None)
 @given(cpu=CPU, held=st.dictionaries(st.sampled_from("abcd"), st.integers(0, 20), min_size=1))
-def test_what_zones_give_others_take_until_all_are_near_their_share(cpu: dict[str, int], held: dict[str, int]) -> None:
+def test_redistribution_moves_hints_until_zones_are_near_their_share(cpu: dict[str, int], held: dict[str, int]) -> None:
     ratios = {zone: amount / sum(cpu.values()) for zone, amount in cpu.items()}
     held = {zone: number for zone, number in held.items() if zone in ratios}
     try:
@@ -77,7 +77,7 @@ def test_what_zones_give_others_take_until_all_are_near_their_share(cpu: dict[st
         ),
     ],
 )
-def test_what_can_not_be_divided_is_told(ratios: dict[str, float], endpoints: int, why: str) -> None:
+def test_impossible_allocations_are_reported(ratios: dict[str, float], endpoints: int, why: str) -> None:
     with pytest.raises(NoAllocation) as refused:
         allocations(ratios, endpoints)
     assert str(refused.value) == why
@@ -111,7 +111,7 @@ def test_a_cache_hints_remembers_and_forgets() -> None:
     assert not cache.has_hints("ns/web")
 
 
-def test_slices_whose_hints_fit_are_not_touched() -> None:
+def test_slices_with_valid_hints_are_unchanged() -> None:
     cache = TopologyCache()
     set_nodes(cache, [node("a"), node("b")])
     kept = {"endpoints": [endpoint(1, "a") | {"hints": {"forZones": [{"name": "a"}]}}]}

@@ -121,7 +121,7 @@ async def test_a_job_that_is_due_is_made_once(there: Crons) -> None:
     assert event["message"] == f"Saw completed job: {name_of(job)}, condition: Complete"
 
 
-async def test_many_missed_times_are_told_and_one_job_is_made(there: Crons) -> None:
+async def test_many_missed_times_are_reported_and_one_job_is_created(there: Crons) -> None:
     await there.create(last=ago(days=2), schedule="* * * * *")
     await there.resume()
     event = await there.until_event("TooManyMissedTimes")
@@ -167,7 +167,7 @@ async def test_only_the_last_jobs_are_kept(there: Crons) -> None:
     assert done["status"]["lastSuccessfulTime"] == (await there.jobs.get("new"))["status"]["completionTime"]
 
 
-async def test_an_active_job_that_is_gone_is_forgotten_and_one_that_is_unknown_is_told_of(there: Crons) -> None:
+async def test_missing_active_jobs_are_removed_and_unknown_jobs_are_reported(there: Crons) -> None:
     cron = await there.create()
     gone = [{"apiVersion": "batch/v1", "kind": "Job", "namespace": there.namespace, "name": "gone", "uid": "u"}]
     await there.crons.patch("c", {"status": {"active": gone}}, subresource="status")
@@ -178,7 +178,7 @@ async def test_an_active_job_that_is_gone_is_forgotten_and_one_that_is_unknown_i
     assert event["message"] == "Saw a job that the controller did not create or forgot: stranger"
 
 
-async def test_a_schedule_that_is_never_due_is_told(there: Crons) -> None:
+async def test_a_schedule_that_is_never_due_is_reported(there: Crons) -> None:
     await there.create(schedule="59 23 31 2 *")
     await there.resume()
     event = await there.until_event("InvalidSchedule")

@@ -30,7 +30,7 @@ def test_runs_of_three_are_intervals(numbers: tuple[int, ...], text: str) -> Non
     ("text", "kept"),
     [("1,x,3", "1,3"), ("2-x,3", "3"), ("8-12", "8,9"), ("3,10,11", "3"), ("3,4", "3,4"), ("3,4,5", "3-5"), ("", "")],
 )
-def test_what_is_no_index_below_ten_is_passed_over(text: str, kept: str) -> None:
+def test_invalid_or_excessive_indexes_are_skipped(text: str, kept: str) -> None:
     assert str(parse_indexes(text, 10)) == kept
 
 
@@ -47,6 +47,6 @@ def test_they_are_sets(one: set[int], other: set[int], limit: int) -> None:
 
 @ANY_MACHINE
 @given(NUMBERS)
-def test_what_is_written_can_be_read(numbers: set[int]) -> None:
+def test_indexes_round_trip_through_text(numbers: set[int]) -> None:
     indexes = indexes_of(numbers)
     assert parse_indexes(str(indexes), 41) == indexes

@@ -259,7 +259,7 @@ async def test_a_job_that_others_manage_is_left_alone(there: JobsAndPods) -> Non
     assert not (await there.jobs.get("theirs")).get("status")
 
 
-async def test_pods_are_adopted_and_those_of_a_deleted_job_are_let_go(there: JobsAndPods) -> None:
+async def test_orphans_are_adopted_and_pods_of_a_deleted_job_are_released(there: JobsAndPods) -> None:
     labels = {"mine": "yes"}
     container = {"name": "c", "image": "i"}
     await there.pods.create({"metadata": {"name": "stray", "labels": labels}, "spec": {"containers": [container]}})

@@ -23,7 +23,7 @@ async def server(tmp_path: Path) -> AsyncIterator[ControlledServer]:
         yield replace(server, config=ControllerConfig(jobs=quick))
 
 
-async def test_a_controller_that_starts_again_counts_what_it_has_missed(server: ControlledServer) -> None:
+async def test_a_restarted_controller_counts_missed_pods(server: ControlledServer) -> None:
     there = JobsAndPods(server.client, "default")
     async with managed(server, "job"):
         await there.create("j", completions=8, parallelism=4)
@@ -50,7 +50,7 @@ async def test_a_controller_that_starts_again_counts_what_it_has_missed(server: 
     assert (status["succeeded"], status["failed"]) == (8, 1)
 
 
-async def test_pods_of_a_job_that_went_while_nobody_looked_are_let_go(server: ControlledServer) -> None:
+async def test_pods_of_a_job_deleted_during_downtime_are_released(server: ControlledServer) -> None:
     there = JobsAndPods(server.client, "default")
     async with managed(server, "job"):
         await there.create("j")

@@ -142,7 +142,7 @@ async def test_a_workload_shrinks_as_far_as_it_may(there: Autoscaled) -> None:
     assert limited["message"] == "the desired replica count is less than the minimum replica count"
 
 
-async def test_metrics_that_cannot_be_had_are_told_and_nothing_is_scaled(there: Autoscaled) -> None:
+async def test_unavailable_metrics_are_reported_and_prevent_scaling(there: Autoscaled) -> None:
     await there.workload(2)
     await there.autoscaler({"type": "Resource", "resource": CPU})
     active = await there.until_condition("ScalingActive", "FailedGetResourceMetric")
@@ -198,7 +198,7 @@ async def test_the_highest_of_all_metrics_counts(there: Autoscaled) -> None:
     assert asked.startswith("/apis/external.metrics.k8s.io/v1beta1/")
 
 
-async def test_one_container_can_be_what_counts(there: Autoscaled) -> None:
+async def test_a_container_resource_metric_uses_one_container(there: Autoscaled) -> None:
     await there.workload(1)
     there.metrics.use(there.namespace, p0="100m")
     await there.autoscaler({"type": "ContainerResource", "containerResource": {**CPU, "container": "c"}})
@@ -209,7 +209,7 @@ async def test_one_container_can_be_what_counts(there: Autoscaled) -> None:
     )
 
 
-async def test_a_workload_outside_the_limits_is_brought_into_them(there: Autoscaled) -> None:
+async def test_a_workload_outside_the_limits_is_scaled_into_the_limits(there: Autoscaled) -> None:
     await there.workload(5)
     await there.autoscaler({"type": "Resource", "resource": CPU}, maxReplicas=3)
     await there.until_scaled(3)
@@ -224,7 +224,7 @@ async def test_a_workload_without_replicas_is_left_alone(there: Autoscaled) -> N
     assert active["message"] == "scaling is disabled since the replica count of the target is zero"
 
 
-async def test_a_target_that_is_not_there_is_told(there: Autoscaled) -> None:
+async def test_a_missing_target_is_reported(there: Autoscaled) -> None:
     await there.autoscaler({"type": "Resource", "resource": CPU})
     able = await there.until_condition("AbleToScale", "FailedGetScale")
     assert able["message"] == (

@@ -84,7 +84,7 @@ def test_nothing_is_known_of_pods_that_are_all_unready() -> None:
     ("current", "used", "target", "ready", "replicas"),
     [(3, 20, 10, 3, 6), (3, 10, 10, 3, 3), (3, 11, 10, 3, 3), (0, 25, 10, 0, 3), (3, 10**18, 1, 3, MAX_INT32)],
 )
-def test_what_all_use_together(current: int, used: int, target: int, ready: int, replicas: int) -> None:
+def test_replicas_from_total_usage(current: int, used: int, target: int, ready: int, replicas: int) -> None:
     assert replicas_for_total(current, used, target, lambda: ready, TENTH) == replicas
 
 
@@ -97,7 +97,7 @@ def test_what_all_use_together(current: int, used: int, target: int, ready: int,
         (4, MAX_INT64, 1, (MAX_INT32, MAX_INT64)),
     ],
 )
-def test_what_each_has_a_share_of(current: int, used: int, target: int, expected: tuple[int, int]) -> None:
+def test_replicas_from_average_usage(current: int, used: int, target: int, expected: tuple[int, int]) -> None:
     assert replicas_for_share(current, used, target, TENTH) == expected
 
 
@@ -153,7 +153,7 @@ def test_pods_are_grouped_by_whether_their_use_says_something() -> None:
     assert group(pod(started=60, since=30, ready="False"), "memory") == "ready"
 
 
-def test_requests_are_those_of_the_pod_or_of_its_containers() -> None:
+def test_requests_come_from_the_pod_or_its_containers() -> None:
     sidecar = {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "50m"}}}
     of: dict[str, Any] = pod()
     of["spec"]["initContainers"] = [{"name": "i"}, sidecar]

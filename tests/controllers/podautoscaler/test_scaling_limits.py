@@ -48,7 +48,7 @@ def test_without_a_behaviour(current: int, desired: int, expected: tuple[int, st
     assert decide(current, desired, History(), 0.0) == expected
 
 
-def test_for_a_while_nothing_shrinks_below_what_was_recommended() -> None:
+def test_the_stabilization_window_keeps_the_highest_recommendation() -> None:
     history = begun(8)
     assert decide(8, 3, history, 10) == (8, "ScaleDownStabilized", "DesiredWithinRange")
     assert decide(8, 5, history, 200) == (8, "ScaleDownStabilized", "DesiredWithinRange")
@@ -65,7 +65,7 @@ def test_a_behaviour_has_windows_of_its_own() -> None:
     assert decide(8, 3, begun(8), 10, behavior()) == (8, "ScaleDownStabilized", "DesiredWithinRange")
 
 
-def test_a_policy_limits_what_changes_in_its_period() -> None:
+def test_a_policy_limits_the_change_per_period() -> None:
     given = behavior({"policies": [_policy("Pods", 4, 60)]}, {"policies": [_policy("Percent", 10, 60)]})
     history = begun(10)
     assert decide(10, 30, history, 1, given) == (14, "ReadyForNewScale", "ScaleUpLimit")

@@ -65,7 +65,7 @@ async def test_an_owner_that_was_replaced_by_another_of_its_name_adopts_nothing(
     assert controller_of(await client.for_resource(PODS, namespace="default").get("a")) is None
 
 
-async def test_what_another_controls_is_left_alone(client: Client) -> None:
+async def test_objects_of_another_controller_are_left_alone(client: Client) -> None:
     sets = client.for_resource(REPLICA_SETS, namespace="default")
     first, second = await sets.create(replica_set("one")), await sets.create(replica_set("two"))
     await claiming(client, first).claim([await create_pod(client, "a", app="web")])

@@ -6,7 +6,7 @@ from pilothouse.client.fake_clock import FakeClock
 from pilothouse.controllers.workloads.expectations import TIMEOUT, ControllerExpectations
 
 
-def test_who_expects_nothing_need_not_wait() -> None:
+def test_no_expectations_are_satisfied() -> None:
     assert ControllerExpectations(FakeClock()).are_met("ns/a")
 
 
@@ -29,7 +29,7 @@ def test_a_deletion_that_is_seen_twice_counts_once() -> None:
     assert expectations.are_met("ns/a")
 
 
-def test_what_never_comes_is_waited_for_no_longer_than_five_minutes() -> None:
+def test_unmet_expectations_expire_after_five_minutes() -> None:
     clock = FakeClock()
     expectations = ControllerExpectations(clock)
     expectations.expect("ns/a", 1, ["1"])
@@ -38,7 +38,7 @@ def test_what_never_comes_is_waited_for_no_longer_than_five_minutes() -> None:
     assert expectations.are_met("ns/a")
 
 
-def test_what_others_expect_is_their_own() -> None:
+def test_expectations_are_kept_per_key() -> None:
     expectations = ControllerExpectations(FakeClock())
     expectations.expect_creations("ns/a", 1)
     assert expectations.are_met("ns/b")

@@ -44,7 +44,7 @@ def test_a_pod_that_would_be_missed_less_goes_first(first: Json, second: Json) -
     assert sorted_for_deletion([first, second], NOW) == [first, second]
 
 
-def test_pods_of_about_the_same_age_go_by_their_uids_whoever_is_older() -> None:
+def test_pods_of_similar_age_are_ranked_by_uid() -> None:
     older, younger = pod("a", ready="2026-01-01T11:00:00Z"), pod("b", ready="2026-01-01T11:05:00Z")
     assert sorted_for_deletion([younger, older], NOW) == [older, younger]
 
