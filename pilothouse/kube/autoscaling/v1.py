@@ -57,14 +57,14 @@ _ALL = frozenset(
 
 
 def to_v2(obj: Json) -> Json:
-    out = {"kind": KIND.kind, "apiVersion": KIND.api_version, "metadata": deepcopy(obj["metadata"])}
+    out = {"kind": KIND.kind, "apiVersion": KIND.api_version, "metadata": deepcopy(part(obj, "metadata"))}
     out |= {"spec": _spec_to_v2(obj), "status": _status_to_v2(obj)}
     drop_annotations(out)
     return fitted(KIND, out)
 
 
 def from_v2(obj: Json) -> Json:
-    out = {"kind": V1.kind, "apiVersion": V1.api_version, "metadata": deepcopy(obj["metadata"])}
+    out = {"kind": V1.kind, "apiVersion": V1.api_version, "metadata": deepcopy(part(obj, "metadata"))}
     out |= {"spec": _spec_to_v1(part(obj, "spec")), "status": _status_to_v1(part(obj, "status"))}
     drop_annotations(out)
     if annotations := _annotations(obj):
@@ -73,7 +73,7 @@ def from_v2(obj: Json) -> Json:
 
 
 def _default(obj: Json) -> None:
-    obj["spec"].setdefault("minReplicas", 1)
+    part(obj, "spec").setdefault("minReplicas", 1)
 
 
 def _spec_to_v2(obj: Json) -> Json:
