@@ -121,15 +121,17 @@ def front_proxy(options: CompletedOptions) -> FrontProxy:
     cas = (Path(header_options.client_ca_file),) if header_options.client_ca_file else ()
     if aggregator.proxy_client_cert_file:
         client = KeyPair(Path(aggregator.proxy_client_cert_file), Path(aggregator.proxy_client_key_file))
-        return FrontProxy(
-            client, cas, header_options.allowed_names, _headers(header_options, RequestHeaders((), (), (), ()))
-        )
+        return FrontProxy(client, cas, header_options.allowed_names, _headers(header_options, _NO_HEADERS))
     return FrontProxy(
         KeyPair(own.front_proxy_client_cert, own.front_proxy_client_key),
         (own.front_proxy_ca_cert, *cas),
         _with_own_name(header_options),
-        _headers(header_options, STANDARD),
+        _headers(header_options, _NO_HEADERS if cas else STANDARD),
     )
+
+
+_NO_HEADERS = RequestHeaders((), (), (), ())
+"""The proxies of a given CA may set the headers that flags name, and no others."""
 
 
 def _with_own_name(options: RequestHeaderOptions) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pilothouse.apiserver.authn.request_header import STANDARD
+from pilothouse.apiserver.authn.request_header import STANDARD, RequestHeaders
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.apiserver.webhook.service_resolver import ServiceAddress
 from pilothouse.controlplane.certificates.ensure import FRONT_PROXY_CLIENT
@@ -44,7 +44,7 @@ def test_another_ca_stands_beside_our_own(tmp_path: Path) -> None:
     proxy = _proxy(tmp_path, *flags)
     assert proxy.cas == (tmp_path / "pki" / "front-proxy-ca.crt", Path("/ca"))
     assert proxy.allowed_names == (FRONT_PROXY_CLIENT, "a")
-    assert (proxy.headers.group, proxy.headers.username) == (("G",), STANDARD.username)
+    assert proxy.headers == RequestHeaders(username=(), uid=(), group=("G",), extra_prefix=())
     assert _proxy(tmp_path, flags[0]).allowed_names == ()
 
 
