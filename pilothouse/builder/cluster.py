@@ -19,12 +19,11 @@ from pilothouse.apiserver.server.run import Background
 from pilothouse.apiserver.serving.tls_context import TlsFiles
 from pilothouse.apiserver.serving.tls_options import KeyPair
 from pilothouse.builder.certificates import ServingCertificate, keep_ca_bundle
+from pilothouse.builder.command import Options
 from pilothouse.builder.delegated_auth import DelegatedAuthentication, delegated_authentication, delegated_authorizer
 from pilothouse.builder.extension_service import ExtensionService, on_this_machine
-from pilothouse.builder.options import Options
 from pilothouse.builder.registration import RECORD, Registration
-from pilothouse.client.config.in_cluster import load_in_cluster
-from pilothouse.client.config.kubeconfig import load_kubeconfig
+from pilothouse.client.config.kubeconfig import load_in_cluster, load_kubeconfig
 from pilothouse.client.config.model import ClientConfig, ConfigError
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect

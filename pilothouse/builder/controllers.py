@@ -10,8 +10,8 @@ from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.serving.asgi import AsgiApp
 from pilothouse.builder.cluster import Cluster, Standalone
+from pilothouse.builder.command import Options
 from pilothouse.builder.kind import plural_of
-from pilothouse.builder.options import Options
 from pilothouse.builder.resource import Resource
 from pilothouse.client.cache.indexer import Lister
 from pilothouse.client.cache.informer_factory import SharedInformerFactory
@@ -22,8 +22,8 @@ from pilothouse.client.events.event import NORMAL, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.leaderelection.elector import LeaderElector
 from pilothouse.client.leaderelection.lease_lock import LeaseLock, new_identity
-from pilothouse.client.rest.asgi_transport import AsgiTransport
 from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.connect import AsgiTransport
 from pilothouse.client.rest.transport import HttpRequest, HttpResponse, Transport
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.names import GroupVersionResource

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from pilothouse.builder.options import parse_options
+from pilothouse.builder.command import parse_options
 from pilothouse.builder.running import serve
 from pilothouse.kinds.conditions import is_true
 from pilothouse.testing.running import server as whole_server

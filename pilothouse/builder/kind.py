@@ -6,18 +6,20 @@ The definition has the form of a CustomResourceDefinition, because the server of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
 from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import copy_of
-from pilothouse.builder.error_attribution import attributing_errors
 from pilothouse.builder.resource import Resource
 from pilothouse.builder.types.wire import changing, schema_of
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.errors import BadRequest, Invalid
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.names import GroupKind
+from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.status_error import StatusError
 
 STRUCTURE = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
 """Schemas of the fields that every object has."""
@@ -197,3 +199,25 @@ def plural_of(kind: str) -> str:
     if singular.endswith("y") and singular[-2:-1] not in "aeiou":
         return f"{singular[:-1]}ies"
     return f"{singular}s"
+
+
+@contextmanager
+def attributing_errors(resource: CustomResource, version: str, obj: Json) -> Iterator[None]:
+    """Run author functions on an object that is not validated yet.
+
+    Author functions may rely on the declared types. If a function raises and the object violates its schema, Invalid is
+    raised with the violations; otherwise the error of the function is raised.
+    """
+    try:
+        yield
+    except StatusError:
+        raise
+    except Exception:
+        require_valid(resource, version, obj)
+        raise
+
+
+def require_valid(resource: CustomResource, version: str, obj: Json) -> None:
+    """Raises Invalid with all violations of the schema."""
+    if errors := list(resource.schemas.of(version).validate(obj)):
+        raise Invalid.of(GroupKind(resource.group, resource.names.kind), name_of(obj), errors) from None

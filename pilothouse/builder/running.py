@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,9 @@ from pilothouse.apiserver.filters.audit import Auditing
 from pilothouse.apiserver.filters.chain import ChainConfig, handler_chain, loopback_handler_chain
 from pilothouse.apiserver.filters.priority_and_fairness import FlowControl
 from pilothouse.apiserver.flowcontrol.controller import FlowController
+from pilothouse.apiserver.flowcontrol.estimate import ResourceStats
 from pilothouse.apiserver.http import Handler
+from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.checks import storage_checks
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext, HookFailed
@@ -26,11 +28,13 @@ from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Store
 from pilothouse.builder.cluster import Cluster, Standalone, open_cluster
+from pilothouse.builder.command import Options
 from pilothouse.builder.extension_service import on_this_machine
-from pilothouse.builder.flow_control import ClusterFlowControl
-from pilothouse.builder.options import Options
 from pilothouse.builder.serving import AuthoredDefinitions, ServedKind, api_group
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.cache.informer_factory import SharedInformerFactory
 from pilothouse.client.config.model import ConfigError
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.controlplane.certificates.paths import CertificateError
 from pilothouse.controlplane.data_dir import DataDir, DataDirError
@@ -39,6 +43,7 @@ from pilothouse.controlplane.ports import Port, host_port
 from pilothouse.controlplane.serving import secure_serving
 from pilothouse.controlplane.storage import open_store
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.names import GroupResource, GroupVersionResource
 from pilothouse.machinery.status_error import StatusError
 
 if TYPE_CHECKING:
@@ -221,3 +226,45 @@ class _Process:
         file = self._options.data_dir / "register.json"
         file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=1), encoding="utf-8")
         return file
+
+
+_SCHEMAS = GroupVersionResource("flowcontrol.apiserver.k8s.io", "v1", "flowschemas")
+_LEVELS = GroupVersionResource("flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations")
+
+
+class ClusterFlowControl:
+    """Flow control that follows the cluster. `control` is for the filter; `run` follows until cancelled."""
+
+    def __init__(
+        self, client: Client, controller: FlowController, registries: Sequence[RegistryStore], *, request_timeout: float
+    ) -> None:
+        self._client = client
+        self._controller = controller
+        self._registries = registries
+        self._changed = asyncio.Event()
+        # As upstream: the maximum queue wait is a quarter of the request timeout.
+        self.control = FlowControl(controller, self._stats, request_timeout / 4)
+
+    async def run(self) -> None:
+        factory = SharedInformerFactory(self._client)
+        handler = ResourceEventHandlerFuncs(
+            add=lambda _: self._changed.set(),
+            update=lambda *_: self._changed.set(),
+            delete=lambda _: self._changed.set(),
+        )
+        for resource in (_SCHEMAS, _LEVELS):
+            factory.for_resource(resource).add_event_handler(handler)
+        async with factory, asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._controller.run())
+            await factory.wait_for_cache_sync()
+            schemas, levels = factory.lister(_SCHEMAS), factory.lister(_LEVELS)
+            while True:
+                self._changed.clear()
+                self._controller.configure(schemas.list(), levels.list())
+                await self._changed.wait()
+
+    def _stats(self, resource: GroupResource) -> ResourceStats | None:
+        for registry in self._registries:
+            if registry.resource.group_resource == resource:
+                return ResourceStats(registry.known_count, registry.watcher_count)
+        return None

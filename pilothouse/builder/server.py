@@ -136,7 +136,7 @@ class APIServer:
 
     async def serve(self, arguments: Sequence[str], stop: asyncio.Event, ready: Callable[[Any], None]) -> None:
         """Serve in this event loop until `stop` is set. Raises StartFailed, FlagError, InvalidOptions."""
-        from pilothouse.builder.options import parse_options
+        from pilothouse.builder.command import parse_options
         from pilothouse.builder.running import serve
 
         await serve(self, parse_options(arguments, group=self.group), stop, ready)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from pilothouse.builder.error_attribution import attributing_errors
-from pilothouse.builder.kind import Kind
+from pilothouse.builder.kind import Kind, attributing_errors
 from pilothouse.builder.resource import Resource
 from pilothouse.extensions.customresources.conversion import from_stored
 from pilothouse.extensions.customresources.model import CustomResource, Version

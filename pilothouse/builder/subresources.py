@@ -25,8 +25,7 @@ from pilothouse.apiserver.registry.options import GetOptions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.view import StatusStore
-from pilothouse.builder.error_attribution import attributing_errors, require_valid
-from pilothouse.builder.kind import STRUCTURE
+from pilothouse.builder.kind import STRUCTURE, attributing_errors, require_valid
 from pilothouse.builder.resource import Resource
 from pilothouse.builder.types.wire import changing, from_wire, schema_of, to_wire
 from pilothouse.extensions.customresources.model import CustomResource

@@ -1,14 +1,23 @@
-"""The argument parser of all commands but `serve`: plain messages, suggestions and examples. Imports nothing heavy."""
+"""Arguments of all commands but `serve`: parser with suggestions and examples, flags that locate stores and keys.
+
+Imports only small modules, so that `--help` is fast.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pilothouse.machinery.flags import did_you_mean, invalid_value
+
+if TYPE_CHECKING:
+    from pilothouse.controlplane.shared_keys.directory import KeyDirectory
+    from pilothouse.controlplane.shared_keys.stored import StoredKeys
+
 
 _EXPECTED: dict[Any, str] = {int: "a whole number", float: "a number"}
 
@@ -97,3 +106,80 @@ def add_kubeconfig_arguments(
 def add_kubeconfig(parser: argparse._ActionsContainer) -> None:
     help_ = "kubeconfig file of the cluster; default: $KUBECONFIG, then ~/.kube/config"
     parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help=help_)
+
+
+def add_etcd_arguments(parser: argparse.ArgumentParser, *, servers: bool = True) -> None:
+    if servers:
+        parser.add_argument(
+            "--etcd-servers", default="", metavar="URLS", help="URLs of the etcd members, comma separated"
+        )
+    parser.add_argument("--etcd-cafile", default="", metavar="FILE", help="CA certificate of the etcd members")
+    parser.add_argument("--etcd-certfile", default="", metavar="FILE", help="client certificate for etcd")
+    parser.add_argument("--etcd-keyfile", default="", metavar="FILE", help="private key of --etcd-certfile")
+    parser.add_argument("--etcd-prefix", default="/registry", help="prefix of every key (default: /registry)")
+
+
+def add_server_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add --kubeconfig and --context, which locate a running server."""
+    add_kubeconfig_arguments(parser.add_argument_group("running server (the user must be in system:masters)"))
+
+
+def run_command(command: Coroutine[Any, Any, int]) -> int:
+    """Run the command and return its exit code. A refused command prints one line on stderr and returns 2."""
+    import asyncio
+
+    from pilothouse.client.config.model import ConfigError
+    from pilothouse.controlplane.data_dir import DataDirError
+    from pilothouse.controlplane.errors import StartFailed
+    from pilothouse.machinery.status_error import PilothouseError
+
+    try:
+        return asyncio.run(command)
+    except (ConfigError, DataDirError, OSError, PilothouseError, StartFailed, ValueError) as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 2
+
+
+def add_data_dir(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data-dir",
+        type=Path,
+        metavar="DIR",
+        help="data directory of a server; default: the data directory of 'pilothouse serve'",
+    )
+
+
+def data_dir_of(parsed: argparse.Namespace) -> Path:
+    from pilothouse.controlplane.options.pilothouse import default_data_dir
+
+    return Path(parsed.data_dir or default_data_dir()).expanduser().absolute()
+
+
+@asynccontextmanager
+async def stored_keys(parsed: argparse.Namespace) -> AsyncIterator[StoredKeys]:
+    """Open the keys in etcd for the duration of the block. Raises CertificateError, StorageError, OSError,
+    StartFailed."""
+    from pilothouse.cli.stores.opening import opened_etcd
+    from pilothouse.controlplane.certificates.paths import CertificateError
+    from pilothouse.controlplane.shared_keys.stored import StoredKeys
+
+    if not parsed.etcd_servers:
+        raise CertificateError("the keys of this cluster are in etcd: name the etcd with --etcd-servers")
+    async with opened_etcd(parsed, parsed.etcd_servers.split(","), parsed.etcd_prefix) as store:
+        yield StoredKeys(store, parsed.etcd_prefix, data_dir_of(parsed))
+
+
+@asynccontextmanager
+async def shared_keys(parsed: argparse.Namespace) -> AsyncIterator[StoredKeys | KeyDirectory]:
+    """Open the keys: in --pki-dir, in the directory noted in --data-dir, in etcd, or in --data-dir itself."""
+    from pilothouse.controlplane.shared_keys.directory import KeyDirectory
+    from pilothouse.controlplane.shared_keys.source import noted_directory
+
+    data_dir = data_dir_of(parsed)
+    if directory := KeyDirectory(parsed.pki_dir) if parsed.pki_dir else noted_directory(data_dir):
+        yield directory
+    elif (data_dir / "cluster.key").exists():
+        async with stored_keys(parsed) as stored:
+            yield stored
+    else:
+        yield KeyDirectory(data_dir / "pki")

@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from pilothouse.cli.arguments import CommandParser
-from pilothouse.cli.stores.arguments import add_etcd_arguments, add_server_arguments, run_command
+from pilothouse.cli.arguments import CommandParser, add_etcd_arguments, add_server_arguments, run_command
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pilothouse.cli.arguments import CommandParser
-from pilothouse.cli.stores.arguments import add_etcd_arguments, add_server_arguments, run_command
+from pilothouse.cli.arguments import CommandParser, add_etcd_arguments, add_server_arguments, run_command
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.storage.backup.model import Source
@@ -39,9 +38,8 @@ def _parser() -> argparse.ArgumentParser:
 
 async def _check(parsed: argparse.Namespace) -> int:
     from pilothouse.cli.diagnosis.findings import FindingOutcome, render
-    from pilothouse.cli.stores.entry_checks import EntryChecks
+    from pilothouse.cli.stores.entry_checks import EntryChecks, ValueReader
     from pilothouse.cli.stores.opening import opened_source
-    from pilothouse.cli.stores.value_checks import ValueReader
 
     faults = 0
     async with opened_source(parsed) as source:

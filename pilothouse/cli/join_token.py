@@ -6,9 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from pilothouse.cli.arguments import CommandParser
-from pilothouse.cli.shared_keys_flags import add_data_dir, data_dir_of, stored_keys
-from pilothouse.cli.stores.arguments import add_etcd_arguments
+from pilothouse.cli.arguments import CommandParser, add_data_dir, add_etcd_arguments, data_dir_of, stored_keys
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pilothouse.cli.arguments import CommandParser
-from pilothouse.cli.shared_keys_flags import add_data_dir, data_dir_of
+from pilothouse.cli.arguments import CommandParser, add_data_dir, data_dir_of
 
 if TYPE_CHECKING:
     from pilothouse.machinery.objects import Json

@@ -9,8 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pilothouse.cli.arguments import CommandParser
-from pilothouse.cli.stores.arguments import add_etcd_arguments, run_command
+from pilothouse.cli.arguments import CommandParser, add_etcd_arguments, run_command
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.storage.backup.model import Source, Target

@@ -8,9 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pilothouse.cli.arguments import CommandParser
-from pilothouse.cli.shared_keys_flags import add_data_dir, shared_keys
-from pilothouse.cli.stores.arguments import add_etcd_arguments
+from pilothouse.cli.arguments import CommandParser, add_data_dir, add_etcd_arguments, shared_keys
 
 if TYPE_CHECKING:
     from pilothouse.controlplane.shared_keys.directory import SharedKeys

@@ -43,8 +43,7 @@ def _parser() -> CommandParser:
 
 
 async def _recording(name: str, kubeconfig: Path | None) -> dict[str, Any]:
-    from pilothouse.client.config.in_cluster import load_config
-    from pilothouse.client.config.kubeconfig import load_kubeconfig
+    from pilothouse.client.config.kubeconfig import load_config, load_kubeconfig
     from pilothouse.client.rest.connect import connect
     from pilothouse.machinery.errors import NotFound
 

@@ -9,8 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pilothouse.cli.arguments import CommandParser
-from pilothouse.cli.stores.arguments import add_etcd_arguments, run_command
+from pilothouse.cli.arguments import CommandParser, add_etcd_arguments, run_command
 from pilothouse.machinery.files import make_directory
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from pilothouse.client.cache.keys import meta_namespace_key as meta_namespace_ke
 from pilothouse.client.cache.keys import split_meta_namespace_key as split_meta_namespace_key
 from pilothouse.client.cache.shared_informer import SharedIndexInformer as SharedIndexInformer
 from pilothouse.client.cache.shared_informer import wait_for_cache_sync as wait_for_cache_sync
-from pilothouse.client.config.in_cluster import load_config as load_config
-from pilothouse.client.config.in_cluster import load_in_cluster as load_in_cluster
+from pilothouse.client.config.kubeconfig import load_config as load_config
+from pilothouse.client.config.kubeconfig import load_in_cluster as load_in_cluster
 from pilothouse.client.config.kubeconfig import load_kubeconfig as load_kubeconfig
 from pilothouse.client.config.model import ClientConfig as ClientConfig
 from pilothouse.client.controller import Controller as Controller

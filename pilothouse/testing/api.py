@@ -168,7 +168,7 @@ class API(OnTheBench, ServerAccess):
 
     def _call_transport(self) -> Transport:
         from pilothouse.apiserver.serving.asgi import AsgiApp
-        from pilothouse.client.rest.asgi_transport import AsgiTransport
+        from pilothouse.client.rest.connect import AsgiTransport
 
         assert self.handler is not None
         return AsgiTransport(AsgiApp(self.handler), headers={"authorization": f"Bearer {self.token}"})

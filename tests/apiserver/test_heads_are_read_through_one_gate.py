@@ -59,7 +59,7 @@ READERS = {
     ),
     "only with --testing": ("bench/faults/filter",),
     "its request is another's": (
-        "client/rest/asgi_transport",
+        "client/rest/connect",
         "client/rest/http_transport",
         "controlplane/loopback",
     ),

@@ -11,7 +11,7 @@ import pytest
 from patience import PATIENCE
 
 from pilothouse.builder import APIServer, GroupVersionResource, Json, ObjectName, Reconciler, Requeue, Resource
-from pilothouse.builder.options import parse_options
+from pilothouse.builder.command import parse_options
 from pilothouse.builder.running import Ready, serve
 from pilothouse.client import connect, load_kubeconfig
 from pilothouse.controlplane.errors import StartFailed

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pilothouse.cli.main import main
-from pilothouse.cli.offline.findings import CheckReport
+from pilothouse.cli.offline.documents import CheckReport
 from pilothouse.cli.offline.trial import run_case_files
 
 _POLICIES = """apiVersion: admissionregistration.k8s.io/v1

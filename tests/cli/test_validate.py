@@ -13,7 +13,7 @@ import pytest
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.cli.main import main
-from pilothouse.cli.offline.findings import CheckReport, Severity
+from pilothouse.cli.offline.documents import CheckReport, Severity
 from pilothouse.cli.offline.output import render
 from pilothouse.cli.offline.validating import ValidationRequest, validate
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pilothouse.cli.offline.findings import CheckReport
+from pilothouse.cli.offline.documents import CheckReport
 from pilothouse.cli.offline.validating import ValidationRequest, validate
 
 _FILES = {

@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from pilothouse.client.config.credentials import StaticCredentials, TokenFile, credential_source
-from pilothouse.client.config.exec_plugin import ExecPlugin
-from pilothouse.client.config.in_cluster import load_config, load_in_cluster
-from pilothouse.client.config.kubeconfig import load_kubeconfig
+from pilothouse.client.config.credentials import ExecPlugin, StaticCredentials, TokenFile, credential_source
+from pilothouse.client.config.kubeconfig import load_config, load_in_cluster, load_kubeconfig
 from pilothouse.client.config.model import ClientConfig, ConfigError, ExecConfig
 from pilothouse.client.fake_clock import FakeClock
 from pilothouse.machinery.codec.yaml_emit import emit_yaml

@@ -16,9 +16,9 @@ from pilothouse.client.cache.handlers import (
     ResourceEventHandler,
     ResourceEventHandlerFuncs,
 )
+from pilothouse.client.cache.indexer import CacheMutated
 from pilothouse.client.cache.informer_factory import SharedInformerFactory
 from pilothouse.client.cache.keys import DeletedFinalStateUnknown, last_known_state
-from pilothouse.client.cache.mutation_detector import CacheMutated
 from pilothouse.client.cache.shared_informer import InformerState, SharedIndexInformer, wait_for_cache_sync
 from pilothouse.client.fake_clock import FakeClock
 from pilothouse.client.rest.client import Client
@@ -337,7 +337,7 @@ async def test_changing_an_object_of_the_cache_makes_the_informer_fail(server: A
 
 
 def test_mutation_detection_can_be_switched_on_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pilothouse.client.cache.mutation_detector import detector_from_environment
+    from pilothouse.client.cache.indexer import detector_from_environment
 
     monkeypatch.delenv("KUBE_CACHE_MUTATION_DETECTOR", raising=False)
     assert detector_from_environment("x", FakeClock()) is None

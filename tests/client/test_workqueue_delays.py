@@ -7,10 +7,10 @@ from prometheus_client import CollectorRegistry
 
 from pilothouse.client.fake_clock import FakeClock
 from pilothouse.client.flowcontrol import TokenBucket
-from pilothouse.client.workqueue.delaying import DelayingQueue
 from pilothouse.client.workqueue.queue import WorkQueue
 from pilothouse.client.workqueue.rate_limiting import (
     BucketRateLimiter,
+    DelayingQueue,
     ItemExponentialFailureRateLimiter,
     ItemFastSlowRateLimiter,
     MaxOfRateLimiter,

@@ -64,7 +64,7 @@ MEMOS = {
         "apiserver/profiling/profile:_Encoder._strings",
         "apiserver/storage/cacher/events:ChangeEvents._made",
         "apiserver/storage/cacher/events:WatchEvent._encoded",
-        "client/rest/asgi_transport:AsgiResponse.headers",
+        "client/rest/connect:AsgiResponse.headers",
         "extensions/schema/correlation:Link._children",
         "kube/admission/tolerations:TolerationIndex._longest",
         "kube/core/pods/warnings/containers:_SamePort._by_side",

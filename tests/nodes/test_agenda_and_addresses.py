@@ -8,7 +8,7 @@ import pytest
 
 from pilothouse.client import Client, Json, name_of
 from pilothouse.client.fake_clock import FakeClock
-from pilothouse.client.rest.asgi_transport import AsgiTransport
+from pilothouse.client.rest.connect import AsgiTransport
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.nodes.fleet.addresses import Addresses, NodeRanges, NoMoreAddresses
 from pilothouse.nodes.fleet.leases import Leases, interval

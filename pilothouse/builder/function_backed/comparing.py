@@ -8,7 +8,7 @@ from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.registry.metadata import new_uid
 from pilothouse.apiserver.storage.interface import Entry, Revision
 from pilothouse.apiserver.storage.object import ObjectCodec
-from pilothouse.builder.function_backed.answers import Answer, AnswerReader
+from pilothouse.builder.function_backed.functions import Answer, AnswerReader
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, uid_of
 from pilothouse.machinery.times import now

@@ -26,9 +26,8 @@ from pilothouse.apiserver.storage.delegating import DelegatingStore, store_of
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Entry, Revision, Store
 from pilothouse.apiserver.storage.object import StoredObject
-from pilothouse.builder.function_backed.answers import Answer, AnswerReader
 from pilothouse.builder.function_backed.following import Following
-from pilothouse.builder.function_backed.functions import Functions
+from pilothouse.builder.function_backed.functions import Answer, AnswerReader, Functions
 from pilothouse.builder.function_backed.mirror import Mirror
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from enum import Enum
 from typing import Any, NoReturn, TypeAlias
 
-from pilothouse.builder.types.hints import Hint, Names
+from pilothouse.builder.types.fields import Hint, Names
 from pilothouse.extensions.schema.structural import INT_OR_STRING
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json

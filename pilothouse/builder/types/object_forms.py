@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any, NotRequired, Required, get_args, get_origin
 
-from pilothouse.builder.types.fields import WireField, fields_of
+from pilothouse.builder.types.fields import WireField, fields_of, hint_of, resolved
 from pilothouse.builder.types.form import AnnotationPath, Form, FormOf, Read
-from pilothouse.builder.types.hints import hint_of, resolved
 from pilothouse.builder.types.markers import Default, Description, Rule
 from pilothouse.builder.types.writing import default_on_wire
 from pilothouse.extensions.schema.structural import VALIDATIONS

@@ -8,9 +8,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from pilothouse.builder.types.fields import is_zero
+from pilothouse.builder.types.fields import hint_of, is_zero
 from pilothouse.builder.types.form import AnnotationPath, Form, FormOf, identity, none
-from pilothouse.builder.types.hints import hint_of
 from pilothouse.extensions.schema.structural import INT_OR_STRING, LIST_TYPE, PRESERVE
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json

@@ -1,15 +1,30 @@
-"""Conversion between instances and JSON, and schemas of types."""
+"""Conversion between instances and JSON, schemas of types, and forms of annotations with their markers."""
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from enum import Enum
+from typing import Any, Literal, TypeVar, get_args, get_origin, is_typeddict
 
-from pilothouse.builder.types.forms import form_of
-from pilothouse.builder.types.hints import Names
+from pilothouse.builder.types.fields import Hint, Names, hint_of, members_of
+from pilothouse.builder.types.form import (
+    INT_OR_TEXT,
+    SCALARS,
+    AnnotationPath,
+    Form,
+    enum_form,
+    identity,
+    literal_form,
+    none,
+)
+from pilothouse.builder.types.markers import Marker
+from pilothouse.builder.types.object_forms import dataclass_form, typed_dict_form
+from pilothouse.builder.types.pydantic_models import is_model, model_form
 from pilothouse.builder.types.writing import to_wire as to_wire
+from pilothouse.extensions.schema.structural import PRESERVE, VALIDATIONS
 from pilothouse.machinery.objects import Json, deep_equal
 
 
@@ -66,3 +81,122 @@ def apply_changes(obj: Json, before: Json, after: Json) -> None:
             apply_changes(obj[key], old if isinstance(old, dict) else {}, new)
         else:
             obj[key] = new
+
+
+_FORM = "__wire_form__"
+_ANYTHING = Form({PRESERVE: True}, identity, none)
+_ANY_OBJECT = Form({"type": "object", PRESERVE: True}, identity, dict)
+
+
+def form_of(annotation: Any, names: Names | None = None) -> Form:
+    """Return the form of a type. Raises TypeError, with class and field, for a type without a schema.
+
+    Forms of classes are cached on the class, with the `names` of the first call.
+    """
+    cached: Form | None = vars(annotation).get(_FORM) if isinstance(annotation, type) else None
+    return cached or _form(
+        annotation,
+        AnnotationPath(annotation.__qualname__ if isinstance(annotation, type) else str(annotation), names=names),
+    )
+
+
+def _form(annotation: Any, at: AnnotationPath) -> Form:
+    return hinted_form(hint_of(annotation), at)
+
+
+def hinted_form(hint: Hint, at: AnnotationPath) -> Form:
+    """Return the form of a type with its markers. If None is allowed, None is the zero value."""
+    form = _of_type(hint.type, at)
+    schema = marked(form.schema, hint.markers, at)
+    return Form(schema, form.read, none if hint.allows_none else form.zero)
+
+
+def _item_form(annotation: Any, at: AnnotationPath) -> Form:
+    """Return the form of an item, which cannot be absent: an item that allows None is nullable."""
+    hint = hint_of(annotation)
+    form = hinted_form(hint, at)
+    if not hint.allows_none:
+        return form
+    return Form({**form.schema, "nullable": True}, lambda value: value if value is None else form.read(value), none)
+
+
+def marked(schema: Json, markers: tuple[Marker, ...], at: AnnotationPath) -> Json:
+    """Return the schema with the keywords of the markers. Raises TypeError for a marker of another type."""
+    out, json_type = dict(schema), schema.get("type") or ""
+    for marker in markers:
+        if marker.of and json_type not in marker.of:
+            at.refuse(f"{marker} is for {' and '.join(marker.of)}, not for {json_type or 'any value'}")
+        keywords = marker.keywords(json_type)
+        if VALIDATIONS in keywords:
+            keywords[VALIDATIONS] = [*out.get(VALIDATIONS, ()), *keywords[VALIDATIONS]]
+        out |= keywords
+    return out
+
+
+def _of_type(type_: Any, at: AnnotationPath) -> Form:
+    if isinstance(type_, dict):
+        return Form(type_, identity, dict)
+    if type_ in SCALARS:
+        return SCALARS[type_]
+    if type_ in (Any, object):
+        return _ANYTHING
+    if members := members_of(type_):
+        return _union_form(set(members), type_, at)
+    origin, arguments = get_origin(type_) or type_, get_args(type_)
+    if origin is Literal:
+        return literal_form(arguments, at)
+    if origin is list:
+        item = arguments[0] if arguments else Any
+        form = _item_form(item, at.items())
+        read_item = form.read
+
+        def read(value: Any) -> Any:
+            return [read_item(item) for item in value] if isinstance(value, list) else value
+
+        return Form({"type": "array", "items": form.schema}, read, list)
+    if origin is dict:
+        return _dict_form(arguments or (str, Any), at)
+    return _class_form(type_, at) if isinstance(type_, type) else at.refuse(f"{type_} has no schema")
+
+
+def _union_form(members: set[Any], type_: Any, at: AnnotationPath) -> Form:
+    if members == {int, str}:
+        return INT_OR_TEXT
+    if members == {int, float}:
+        return SCALARS[float]
+    return at.refuse(f"{type_} has no schema: a value is of one type, or of int | str")
+
+
+def _dict_form(arguments: tuple[Any, ...], at: AnnotationPath) -> Form:
+    key, item = arguments
+    if key is not str:
+        at.refuse(f"{key} cannot be a key: JSON keys are str")
+    if hint_of(item).type in (Any, object):
+        return _ANY_OBJECT
+    form = _item_form(item, at.items())
+    read_item = form.read
+
+    def read(value: Any) -> Any:
+        return {key: read_item(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+    return Form({"type": "object", "additionalProperties": form.schema}, read, dict)
+
+
+def _class_form(cls: type, at: AnnotationPath) -> Form:
+    form: Form | None = vars(cls).get(_FORM)
+    if form is None:
+        form = _new_class_form(cls, at)
+        setattr(cls, _FORM, form)
+    return form
+
+
+def _new_class_form(cls: type, at: AnnotationPath) -> Form:
+    if issubclass(cls, Enum):
+        return enum_form(cls, at)
+    if dataclasses.is_dataclass(cls):
+        return dataclass_form(cls, at.within(cls), hinted_form)
+    if is_typeddict(cls):
+        return typed_dict_form(cls, at.within(cls), hinted_form)
+    if is_model(cls):
+        return model_form(cls, at.within(cls), hinted_form)
+    return at.refuse(f"{cls.__qualname__} has no schema")

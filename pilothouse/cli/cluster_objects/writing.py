@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import field
 
-from pilothouse.cli.cluster_objects.order import creation_order, is_cluster_managed
-from pilothouse.cli.cluster_objects.yaml_folder import plain_form
+from pilothouse.cli.cluster_objects.yaml_folder import creation_order, is_cluster_managed, plain_form
 from pilothouse.client.discovery import DiscoveryClient
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import ListOptions

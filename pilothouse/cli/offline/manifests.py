@@ -8,8 +8,7 @@ from typing import Any
 
 import orjson
 
-from pilothouse.cli.offline.documents import Document, read_documents
-from pilothouse.cli.offline.findings import Checked, Finding, Severity
+from pilothouse.cli.offline.documents import Checked, Document, Finding, Severity, read_documents
 from pilothouse.machinery.codec.yaml import ParsedYaml, parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.dataclass import dataclass

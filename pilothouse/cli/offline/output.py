@@ -10,8 +10,7 @@ from typing import Any
 
 import orjson
 
-from pilothouse.cli.offline.documents import NothingToRead
-from pilothouse.cli.offline.findings import Checked, CheckReport, Finding, Severity
+from pilothouse.cli.offline.documents import Checked, CheckReport, Finding, NothingToRead, Severity
 
 FORMS = ("text", "json", "junit", "github")
 

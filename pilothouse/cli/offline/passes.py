@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
-from pilothouse.cli.offline.findings import Finding, Severity
+from pilothouse.cli.offline.documents import Finding, Severity
 from pilothouse.cli.offline.manifests import Manifest
 from pilothouse.cli.offline.server import CallAnswer
 from pilothouse.machinery.codec.body_errors import DocumentPlace

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 from urllib.parse import quote
 
-from pilothouse.cli.offline.findings import Finding, Severity
+from pilothouse.cli.offline.documents import Finding, Severity
 from pilothouse.cli.offline.manifests import Manifest, as_json
 from pilothouse.cli.offline.passes import STRICT, problems_of, try_object
 from pilothouse.cli.offline.server import CallAnswer, KindPath, KindPaths, OfflineServer

@@ -8,8 +8,7 @@ from typing import Any
 import orjson
 
 from pilothouse.cli.offline.cases import Case, CaseError, CaseFile, Expectation, matches, read_case_file
-from pilothouse.cli.offline.documents import Document
-from pilothouse.cli.offline.findings import Checked, CheckReport, Finding, Severity
+from pilothouse.cli.offline.documents import Checked, CheckReport, Document, Finding, Severity
 from pilothouse.cli.offline.manifests import Manifest, as_json
 from pilothouse.cli.offline.passes import STRICT
 from pilothouse.cli.offline.server import CallAnswer, KindPath, OfflineServer, offline_server

@@ -7,8 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from pilothouse.apiserver.authn.user import User
-from pilothouse.cli.offline.documents import NothingToRead
-from pilothouse.cli.offline.findings import Checked, CheckReport, Finding, Severity
+from pilothouse.cli.offline.documents import Checked, CheckReport, Finding, NothingToRead, Severity
 from pilothouse.cli.offline.manifests import Manifest, as_json, as_new, read_manifests
 from pilothouse.cli.offline.passes import try_object
 from pilothouse.cli.offline.server import CallAnswer, OfflineServer, offline_server

@@ -9,16 +9,24 @@ from typing import TypeAlias
 
 from pilothouse.client.cache.delta_fifo import Delta, DeltaFIFO, DeltaType, Transform
 from pilothouse.client.cache.handlers import (
+    OBJECTS_PER_TURN,
     AddNotification,
     DeleteNotification,
+    ProcessorListener,
     ResourceEventHandler,
+    SharedProcessor,
     UpdateNotification,
 )
-from pilothouse.client.cache.indexer import NAMESPACE_INDEX, Indexer, IndexFunc, namespace_index
+from pilothouse.client.cache.indexer import (
+    NAMESPACE_INDEX,
+    CacheMutationDetector,
+    Indexer,
+    IndexFunc,
+    detector_from_environment,
+    namespace_index,
+)
 from pilothouse.client.cache.keys import DeletedFinalStateUnknown
 from pilothouse.client.cache.list_watch import ListerWatcher, WatchErrorHandler, log_watch_error
-from pilothouse.client.cache.mutation_detector import CacheMutationDetector, detector_from_environment
-from pilothouse.client.cache.processor import OBJECTS_PER_TURN, ProcessorListener, SharedProcessor
 from pilothouse.client.cache.reflector import BACKOFF, Reflector
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.wait import Backoff

@@ -12,8 +12,7 @@ from collections.abc import Hashable
 from dataclasses import field
 
 from pilothouse.client.clock import Clock
-from pilothouse.client.events.event import aggregate_key, event_key, event_name, spam_key, timestamp
-from pilothouse.client.events.lru import LRU
+from pilothouse.client.events.event import LRU, aggregate_key, event_key, event_name, spam_key, timestamp
 from pilothouse.client.flowcontrol import TokenBucket
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Hashable
 from datetime import UTC, datetime
+from typing import Generic, TypeVar
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of, uid_of
@@ -90,3 +93,33 @@ def aggregate_key(event: Json) -> tuple[str, ...]:
 def event_key(event: Json) -> tuple[str, ...]:
     """Key of repeated events."""
     return (*spam_key(event), event["involvedObject"].get("fieldPath", ""), event["reason"], event["message"])
+
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class LRU(Generic[K, V]):
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._entries: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        if key in self._entries:
+            self._entries.move_to_end(key)
+        return self._entries.get(key)
+
+    def items(self) -> list[tuple[K, V]]:
+        return [*self._entries.items()]
+
+    def values(self) -> list[V]:
+        return [*self._entries.values()]
+
+    def drop(self, key: K) -> None:
+        self._entries.pop(key, None)
+
+    def put(self, key: K, value: V) -> None:
+        self._entries[key] = value
+        self._entries.move_to_end(key)
+        if len(self._entries) > self._size:
+            self._entries.popitem(last=False)

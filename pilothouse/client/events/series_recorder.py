@@ -14,8 +14,7 @@ import socket
 from collections.abc import Callable, Hashable, Iterator
 
 from pilothouse.client.clock import REAL_CLOCK, Clock, micro_time
-from pilothouse.client.events.event import NORMAL, WARNING, event_name, reference_to
-from pilothouse.client.events.lru import LRU
+from pilothouse.client.events.event import LRU, NORMAL, WARNING, event_name, reference_to
 from pilothouse.client.events.recorder import MAX_QUEUED, MAX_TRIES, RETRY_DELAY, DroppedEvents
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse

@@ -1,4 +1,4 @@
-"""Transport interface: over HTTP (http_transport.py) or in-process (asgi_transport.py)."""
+"""Transport interface: over HTTP (http_transport.py) or in-process (connect.py)."""
 
 from __future__ import annotations
 

@@ -11,8 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from pilothouse.apiserver.offload import offload
 from pilothouse.client.clock import Clock
-from pilothouse.client.events.event import WARNING, EventSource
-from pilothouse.client.events.lru import LRU
+from pilothouse.client.events.event import LRU, WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.client import Client
 from pilothouse.client.workqueue.queue import WorkQueue
