@@ -118,7 +118,10 @@ class RotatedFile:
         """Write the data to a single file, never split by a rotation. Raises OSError."""
         if self._max_bytes:
             self._make_room(len(data))
-        _write_all(self._file, data)
+        # Normally a single call, so that appends of several processes do not interleave.
+        left = memoryview(data)
+        while left:
+            left = left[os.write(self._file, left) :]
 
     def close(self) -> None:
         os.close(self._file)
@@ -170,19 +173,6 @@ class RotatedFile:
                 self._file = self._opened()
         if self._compress:
             _compress(aside)
-        self._drop_old()
-
-    def _unused_name(self) -> Path:
-        """Return an unused timestamped name; two files may fill up within a millisecond."""
-        now = datetime.fromtimestamp(self._now(), UTC)
-        while True:
-            moment = now.strftime("%Y-%m-%dT%H-%M-%S.%f")[:-3]
-            aside = self._path.with_name(f"{self._path.stem}-{moment}{self._path.suffix}")
-            if not aside.exists() and not aside.with_name(f"{aside.name}.gz").exists():
-                return aside
-            now += timedelta(milliseconds=1)
-
-    def _drop_old(self) -> None:
         backups = sorted(self._path.parent.glob(f"{self._path.stem}-*{self._path.suffix}*"), reverse=True)
         if self._max_backups:
             for surplus in backups[self._max_backups :]:
@@ -194,12 +184,15 @@ class RotatedFile:
                 if backup.stat().st_mtime < oldest:
                     backup.unlink(missing_ok=True)
 
-
-def _write_all(file: int, data: bytes) -> None:
-    """Write all data, normally in a single call: appends of several processes then do not interleave."""
-    left = memoryview(data)
-    while left:
-        left = left[os.write(file, left) :]
+    def _unused_name(self) -> Path:
+        """Return an unused timestamped name; two files may fill up within a millisecond."""
+        now = datetime.fromtimestamp(self._now(), UTC)
+        while True:
+            moment = now.strftime("%Y-%m-%dT%H-%M-%S.%f")[:-3]
+            aside = self._path.with_name(f"{self._path.stem}-{moment}{self._path.suffix}")
+            if not aside.exists() and not aside.with_name(f"{aside.name}.gz").exists():
+                return aside
+            now += timedelta(milliseconds=1)
 
 
 def _compress(path: Path) -> None:

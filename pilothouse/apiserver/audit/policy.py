@@ -140,8 +140,8 @@ def _problems(policy: Json) -> Errors:
             yield from _resource_problems(entry, path.child("resources"))
         yield from _stage_problems(rule.get("omitStages") or [], path.child("omitStages"))
         if rule.get("nonResourceURLs") and (rule.get("resources") or rule.get("namespaces")):
-            why = "rules cannot apply to both regular resources and non-resource URLs"
-            yield invalid(path.child("nonResourceURLs"), rule["nonResourceURLs"], why)
+            reason = "rules cannot apply to both regular resources and non-resource URLs"
+            yield invalid(path.child("nonResourceURLs"), rule["nonResourceURLs"], reason)
 
 
 def _level_problems(level: str, path: FieldPath) -> Errors:
@@ -158,8 +158,8 @@ def _path_problems(urls: list[str], path: FieldPath) -> Errors:
         if not url.startswith("/"):
             yield invalid(path.index(index), url, "non-resource URL rules must begin with a '/' character")
         if "*" in url[:-1]:
-            why = "non-resource URL wildcards '*' must be the final character of the rule"
-            yield invalid(path.index(index), url, why)
+            reason = "non-resource URL wildcards '*' must be the final character of the rule"
+            yield invalid(path.index(index), url, reason)
 
 
 def _resource_problems(entry: Json, path: FieldPath) -> Errors:

@@ -32,16 +32,16 @@ def _matches_rule(rule: Json, user: User, info: RequestInfo) -> bool:
     if not any(_matches_subject(subject, user) for subject in rule.get("subjects") or ()):
         return False
     if info.is_resource:
-        return any(_matches_resource(each, info) for each in rule.get("resourceRules") or ())
+        return any(_matches_resource(resources, info) for resources in rule.get("resourceRules") or ())
     return any(
         (
-            _includes(each.get("verbs"), info.verb)
+            _includes(paths.get("verbs"), info.verb)
             and any(
                 url in ("*", info.path) or info.path.startswith(url.removesuffix("*").rstrip("/") + "/")
-                for url in each.get("nonResourceURLs") or ()
+                for url in paths.get("nonResourceURLs") or ()
             )
         )
-        for each in rule.get("nonResourceRules") or ()
+        for paths in rule.get("nonResourceRules") or ()
     )
 
 

@@ -129,10 +129,10 @@ class FlowControlCollector(Collector):
         yield fraction
 
     def _waiting(self, name: str, about: str, value: Callable[[Ticket], int]) -> Metric:
-        found = Counter(dict.fromkeys(self._controller.flows, 0))
+        counts = Counter(dict.fromkeys(self._controller.flows, 0))
         for level, ticket in self._waiting_tickets():
-            found[level, ticket.schema] += value(ticket)
-        return _by_flow(name, about, found)
+            counts[level, ticket.schema] += value(ticket)
+        return _by_flow(name, about, counts)
 
     def _waiting_tickets(self) -> Iterator[tuple[str, Ticket]]:
         for level in list(self._controller.levels.values()):
@@ -142,11 +142,11 @@ class FlowControlCollector(Collector):
 
     def _executing(self, name: str, about: str, value: Callable[[Ticket], int]) -> Metric:
         """Build a metric by flow schema, for schemas with executing requests."""
-        found: Counter[tuple[str, str]] = Counter()
+        counts: Counter[tuple[str, str]] = Counter()
         for level in list(self._controller.levels.values()):
             for ticket in list(level.queues.executing):
-                found[level.name, ticket.schema] += value(ticket)
-        return _by_flow(name, about, found)
+                counts[level.name, ticket.schema] += value(ticket)
+        return _by_flow(name, about, counts)
 
     def _use(self, name: str, about: str, phases: dict[str, str]) -> Metric:
         labels = [_LEVEL] if "" in phases else ["phase", _LEVEL]
@@ -166,18 +166,18 @@ class FlowControlCollector(Collector):
         return family
 
     def _in_queue(self) -> Metric:
-        found = dict.fromkeys(("mutating", "readOnly"), 0)
+        counts = dict.fromkeys(("mutating", "readOnly"), 0)
         for _, ticket in self._waiting_tickets():
-            found["readOnly" if ticket.is_read else "mutating"] += 1
+            counts["readOnly" if ticket.is_read else "mutating"] += 1
         about = "[ALPHA] Maximal number of queued requests in this apiserver per request kind in last second."
         family = GaugeMetricFamily("apiserver_current_inqueue_requests", about, labels=["request_kind"])
-        for kind, count in found.items():
+        for kind, count in counts.items():
             family.add_metric([kind], count)
         return family
 
 
-def _by_flow(name: str, about: str, found: Counter[tuple[str, str]]) -> Metric:
+def _by_flow(name: str, about: str, counts: Counter[tuple[str, str]]) -> Metric:
     family = GaugeMetricFamily(_PREFIX + name, about, labels=_FLOW)
-    for labels, total in found.items():
+    for labels, total in counts.items():
         family.add_metric(labels, total)
     return family

@@ -133,7 +133,12 @@ class QueueSet:
         try:
             await ticket.turn
         except asyncio.CancelledError:
-            self._cancel(ticket)
+            # The client disconnected while waiting or right after dispatch.
+            self.cancelled += 1
+            if ticket in self.executing:
+                self.finish(ticket)
+            else:
+                self._leave(ticket)
             raise
         finally:
             limit.cancel()
@@ -164,7 +169,11 @@ class QueueSet:
 
     def _enqueue(self, ticket: Ticket, entropy: int) -> None:
         self._sync()
-        queue = self._choose(entropy)
+        # The least loaded queue of the flow's hand; ties rotate.
+        hand = deal(entropy, deck=self.queuing.queues, hand=self.queuing.hand)
+        self._dealt += 1
+        turned = hand[self._dealt % len(hand) :] + hand[: self._dealt % len(hand)]
+        queue = min((self.queues.get(card) or Queue(card) for card in turned), key=_seats_waiting)
         taken = self.seats_in_use + self.seats_waiting
         if taken >= self.limit and len(queue.waiting) >= self.queuing.length:
             self.rejected += 1
@@ -179,13 +188,6 @@ class QueueSet:
         self.waiting += 1
         self.seats_waiting += ticket.seats
         self._note_use()
-
-    def _choose(self, entropy: int) -> Queue:
-        """Return the least loaded queue of the flow's hand; ties rotate."""
-        hand = deal(entropy, deck=self.queuing.queues, hand=self.queuing.hand)
-        self._dealt += 1
-        turned = hand[self._dealt % len(hand) :] + hand[: self._dealt % len(hand)]
-        return min((self.queues.get(card) or Queue(card) for card in turned), key=_seats_waiting)
 
     def _dispatch_all(self) -> None:
         while self.waiting and self.seats_in_use < self.limit and self._dispatch():
@@ -234,14 +236,6 @@ class QueueSet:
     def _fits(self, seats: int) -> bool:
         """Return whether the seats are free. A request wider than the level fits when nothing else runs."""
         return self.seats_in_use + seats <= self.limit or (seats > self.limit and not self.executing)
-
-    def _cancel(self, ticket: Ticket) -> None:
-        """Handle a client disconnect while waiting or right after dispatch."""
-        self.cancelled += 1
-        if ticket in self.executing:
-            self.finish(ticket)
-        else:
-            self._leave(ticket)
 
     def _leave(self, ticket: Ticket) -> None:
         """Remove the ticket from its queue; idempotent."""

@@ -209,11 +209,11 @@ class Http2BackendConnection(FrameDispatcher[BackendStream], asyncio.BufferedPro
         self.write(frames.goaway(0, failure.code, str(failure).encode()))
         self._break_off(f"http2: {failure}")
 
-    def _break_off(self, why: str) -> None:
+    def _break_off(self, reason: str) -> None:
         self.leaving = self.over = True
         streams, self.streams = self.streams, {}
         for stream in streams.values():
-            stream.break_off(why)
+            stream.break_off(reason)
         self.drained.set()
         self.transport.abort()
 

@@ -177,8 +177,8 @@ class BackendStream(BackendExchange):
 
     def receive_reset(self, code: int) -> None:
         name = ErrorCode(code).name if code in ErrorCode._value2member_map_ else str(code)
-        why = f"stream error: stream ID {self.id}; {name}; received from peer"
-        self.break_off(why, unprocessed=code == ErrorCode.REFUSED_STREAM)
+        reason = f"stream error: stream ID {self.id}; {name}; received from peer"
+        self.break_off(reason, unprocessed=code == ErrorCode.REFUSED_STREAM)
 
     def _body_read(self, size: int) -> None:
         self._owed += size
@@ -193,11 +193,11 @@ class BackendStream(BackendExchange):
         self.connection.write(frames.rst_stream(self.id, failure.code))
         self.break_off(f"stream error: stream ID {self.id}; {failure.code.name}; {failure}")
 
-    def break_off(self, why: str, *, unprocessed: bool = False) -> None:
+    def break_off(self, reason: str, *, unprocessed: bool = False) -> None:
         """Fail the stream; the server sends nothing more."""
         self.connection.waiting.discard(self)
         if not self._ended:
-            self._break_off(why, unprocessed=unprocessed)
+            self._break_off(reason, unprocessed=unprocessed)
         self._flushed.set()
 
     def close(self) -> None:

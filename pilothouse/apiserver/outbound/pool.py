@@ -57,9 +57,9 @@ class ConnectionPool:
             self._shared.pop(address, None)  # the server no longer speaks HTTP/2
         idle = self._idle.get(address)
         while idle and not fresh:
-            found = idle.pop().connection
-            if found.reusable:
-                return found
+            reused = idle.pop().connection
+            if reused.reusable:
+                return reused
         connection = await self._dialer.dial(target)
         if isinstance(connection, BackendConnection):
             return connection
@@ -116,8 +116,8 @@ class ConnectionPool:
             self._sweeper.cancel()
             self._sweeper = None
         for idle in self._idle.values():
-            for each in idle:
-                each.connection.close()
+            for unused in idle:
+                unused.connection.close()
         for shared in self._shared.values():
             shared.close()
         self._idle.clear()
@@ -137,14 +137,14 @@ class SharedConnections:
         """Return an exchange, or None if the server no longer speaks HTTP/2. A failed dial raises DialFailed for all
         waiting callers, without further attempts."""
         since = asyncio.get_running_loop().time() if fresh else 0.0
-        while (found := self._with_room(since)) is None:
+        while (available := self._with_room(since)) is None:
             dialing = self._dialing
             if dialing is None:
-                made = await asyncio.shield(self._begin_dialing(target))
-                return None if made is None else made.stream()  # even without capacity: never dial twice
+                dialed = await asyncio.shield(self._begin_dialing(target))
+                return None if dialed is None else dialed.stream()  # even without capacity: never dial twice
             if await asyncio.shield(dialing) is None:
                 return None
-        return found.stream()
+        return available.stream()
 
     def _begin_dialing(self, target: Target) -> asyncio.Task[Http2BackendConnection | None]:
         dialing = self._dialing = asyncio.create_task(self._dial(target))
@@ -152,12 +152,12 @@ class SharedConnections:
         return dialing
 
     async def _dial(self, target: Target) -> Http2BackendConnection | None:
-        made = await self._dialer.dial(target)
-        if isinstance(made, BackendConnection):
-            made.close()
+        connection = await self._dialer.dial(target)
+        if isinstance(connection, BackendConnection):
+            connection.close()
             return None
-        self.add(made)
-        return made
+        self.add(connection)
+        return connection
 
     def _dialed(self, dialing: asyncio.Task[Http2BackendConnection | None]) -> None:
         self._dialing = None
@@ -180,7 +180,7 @@ class SharedConnections:
         for connection in self._connections:
             if connection.idle and connection.idle_since <= before:
                 connection.close()
-        self._connections = [each for each in self._connections if each.open or not each.idle]
+        self._connections = [connection for connection in self._connections if connection.open or not connection.idle]
         return bool(self._connections)
 
     def close(self) -> None:

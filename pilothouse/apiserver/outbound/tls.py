@@ -60,9 +60,9 @@ async def certificate_of(target: Target) -> bytes:
         )
     except OSError:
         return b""
-    shown: bytes | None = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    certificate: bytes | None = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
     writer.transport.abort()
-    return shown or b""
+    return certificate or b""
 
 
 def _is_address(text: str) -> bool:

@@ -246,16 +246,13 @@ class Exchange(ABC):
         if len(body) < _PIECES:
             body.append(data)
         else:
-            self._append_to_last(data)
+            # Tiny chunks join the last piece and need no additional memory.
+            last = body[-1]
+            if not isinstance(last, bytearray):
+                last = body[-1] = bytearray(last)
+            last += data
         self.body_size += len(data)
         self._wake()
-
-    def _append_to_last(self, data: bytes) -> None:
-        """Append to the last piece, so that tiny chunks need no additional memory."""
-        last = self._body[-1]
-        if not isinstance(last, bytearray):
-            last = self._body[-1] = bytearray(last)
-        last += data
 
     def receive_end(self) -> None:
         self.ended = True

@@ -81,7 +81,15 @@ class Http1Connection(ClientConnection):
                         self.deadline = NEVER
                         self._exchange.receive_end()
                 else:
-                    self._begin(event)
+                    self._head_begun = False
+                    exchange = self._exchange_for(event)
+                    self._exchange = exchange
+                    self.deadline = NEVER
+                    if event.framing is not None:
+                        self._framing = event.framing
+                        exchange.ended = False
+                        self.deadline = self.state.now + self.state.limits.body_timeout
+                    exchange.task = self.loop.create_task(exchange.run(self.state.handler))
                 if self._deaf:
                     return
         except BadMessage as error:
@@ -90,18 +98,6 @@ class Http1Connection(ClientConnection):
         if self._exchange is None and not self._head_begun:
             self._head_begun = True
             self.deadline = self.state.now + self.state.limits.header_timeout
-
-    def _begin(self, head: RequestHead) -> None:
-        """Start a request. Raises BadMessage for an invalid target."""
-        self._head_begun = False
-        exchange = self._exchange_for(head)
-        self._exchange = exchange
-        self.deadline = NEVER
-        if head.framing is not None:
-            self._framing = head.framing
-            exchange.ended = False
-            self.deadline = self.state.now + self.state.limits.body_timeout
-        exchange.task = self.loop.create_task(exchange.run(self.state.handler))
 
     def _exchange_for(self, head: RequestHead) -> Http1Exchange:
         """Build the exchange. Raises BadMessage for an invalid target."""

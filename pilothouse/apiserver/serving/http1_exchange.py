@@ -52,7 +52,10 @@ class Http1Exchange(ConnectionExchange):
         size = len(body)
         transport = self._connection.transport
         if self.request.method == "HEAD" or response.status in NO_BODY_STATUS:
-            transport.write(self._bodiless_head(response, size))
+            # The head of the equivalent GET. For an empty body, the handler may declare the length.
+            declared = next((value for name, value in response.headers if name == b"content-length"), b"%d" % size)
+            framing = b"" if response.status in NO_BODY_STATUS else b"content-length: %b\r\n" % declared
+            transport.write(self._head(response.status, response.headers, framing))
             return None
         head = self._head(response.status, response.headers, b"content-length: %d\r\n" % size)
         if size <= _ONE_WRITE:
@@ -129,12 +132,6 @@ class Http1Exchange(ConnectionExchange):
         self._connection.transport.write(b"".join(lines))
         self.started = True
         await response.upgrade(self._connection.transport, received)
-
-    def _bodiless_head(self, response: Response, size: int) -> bytes:
-        """Return the head of the equivalent GET. For an empty body, the handler may declare the length."""
-        declared = next((value for name, value in response.headers if name == b"content-length"), b"%d" % size)
-        framing = b"" if response.status in NO_BODY_STATUS else b"content-length: %b\r\n" % declared
-        return self._head(response.status, response.headers, framing)
 
     def _head(self, status: int, headers: Headers, framing: bytes) -> bytes:
         check_fields(headers)

@@ -155,20 +155,20 @@ class Http2Connection(FrameDispatcher[Http2Stream], ClientConnection):
             self._open(stream_id, fields, end_stream=end_stream)
 
     def _open(self, stream_id: int, fields: list[Field], *, end_stream: bool) -> None:
-        asked = request_fields(fields)
+        head = request_fields(fields)
         if end_stream:
-            check_complete(asked.content_length)
+            check_complete(head.content_length)
         try:
-            target = parse_target(asked.target)
+            target = parse_target(head.target)
         except BadTarget:
             self._refuse(stream_id, 400, end_stream=end_stream)
             return
         stream = Http2Stream(self, stream_id, self.initial_window)
         stream.request = Request(
-            asked.method.decode("latin-1"),
+            head.method.decode("latin-1"),
             target.path,
             target.query_string,
-            asked.headers,
+            head.headers,
             stream.read_body,
             self.scheme,
             "2",
@@ -179,7 +179,7 @@ class Http2Connection(FrameDispatcher[Http2Stream], ClientConnection):
         )
         if not end_stream:
             stream.ended = False
-            stream.expected = asked.content_length
+            stream.expected = head.content_length
             stream.body_deadline = self.state.now + self.state.limits.body_timeout
         self.opened(stream)
         self.running.add(stream)
@@ -208,15 +208,11 @@ class Http2Connection(FrameDispatcher[Http2Stream], ClientConnection):
         if self.streams:
             return
         if self.leaving:
-            self._part()
+            # Closing with unread input would reset the connection, and the client might miss the GOAWAY.
+            if self._parting is None:
+                self._parting = self.loop.call_later(self.state.limits.linger, self.close)
         else:
             self.deadline = self.state.now + self.state.limits.idle_timeout
-
-    def _part(self) -> None:
-        """Delay the close: closing with unread input would reset the connection, and the client might miss the
-        GOAWAY."""
-        if self._parting is None:
-            self._parting = self.loop.call_later(self.state.limits.linger, self.close)
 
     def peer_leaves(self, last: int) -> None:
         """Handle the client's GOAWAY: no more requests follow, so an idle connection closes immediately."""

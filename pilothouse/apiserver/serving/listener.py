@@ -106,7 +106,11 @@ class Listener:
             except (BlockingIOError, ConnectionAbortedError, InterruptedError):
                 return
             except OSError as error:
-                self._accept_failed(error)
+                log.error("Cannot accept connections: %s", error)
+                # Without file descriptors the socket stays readable, and the loop would spin.
+                if error.errno in _OUT_OF_FILES:
+                    self._loop.remove_reader(self._socket.fileno())
+                    self._loop.call_later(_PAUSE, self._reopen)
                 return
             self._take(client)
 
@@ -121,13 +125,6 @@ class Listener:
                 await asyncio.sleep(_PAUSE)
             else:
                 self._take(client)
-
-    def _accept_failed(self, error: OSError) -> None:
-        """Pause accepting without file descriptors: the socket stays readable, and the loop would spin."""
-        log.error("Cannot accept connections: %s", error)
-        if error.errno in _OUT_OF_FILES:
-            self._loop.remove_reader(self._socket.fileno())
-            self._loop.call_later(_PAUSE, self._reopen)
 
     def _reopen(self) -> None:
         if self._socket.fileno() >= 0:

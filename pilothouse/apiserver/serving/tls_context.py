@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Sequence
 from pathlib import Path
 
-from pilothouse.apiserver.serving.openssl import CertificateRequests, server_context
+from pilothouse.apiserver.serving.openssl import server_context
 from pilothouse.apiserver.serving.tls_options import KeyPair, SniCertificate, TlsOptions, certificate_names
 from pilothouse.machinery.dataclass import dataclass
 
@@ -85,27 +85,21 @@ class ServingContexts:
         context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
         context.load_cert_chain(pair.cert_file, pair.key_file)
         context.set_alpn_protocols(list(self._alpn))
-        self._never_resume(context, requests)
-        if self._files.client_cas:
-            self._ask_for_certificates(context, requests)
-        return context
-
-    def _never_resume(self, context: ssl.SSLContext, requests: CertificateRequests | None) -> None:
-        """Disable resumption: resumed sessions have no verified chain, and Go clients keep no sessions."""
+        # No resumption: resumed sessions have no verified chain, and Go clients keep no sessions.
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
         if requests is not None:
             requests.keep_no_sessions()
-
-    def _ask_for_certificates(self, context: ssl.SSLContext, requests: CertificateRequests | None) -> None:
-        """Request client certificates. Expiry and CA are checked per request; see authn/x509.py."""
-        for authority in self._files.client_cas:
-            context.load_verify_locations(cafile=authority)
-        context.verify_mode = ssl.CERT_OPTIONAL
-        context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN | _NO_CHECK_TIME
-        if requests is not None:
-            requests.go_on_unverified()
-            requests.name_authorities(self._files.client_cas)
+        # Expiry and CA of client certificates are checked per request; see authn/x509.py.
+        if self._files.client_cas:
+            for authority in self._files.client_cas:
+                context.load_verify_locations(cafile=authority)
+            context.verify_mode = ssl.CERT_OPTIONAL
+            context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN | _NO_CHECK_TIME
+            if requests is not None:
+                requests.go_on_unverified()
+                requests.name_authorities(self._files.client_cas)
+        return context
 
 
 def _plain(address: str) -> str:

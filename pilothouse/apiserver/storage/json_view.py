@@ -26,8 +26,8 @@ class ShownAsJson(DelegatingStore, ABC):
         super().__init__(store)
 
     async def get(self, key: str) -> Entry | None:
-        found = await self._store.get(key)
-        return None if found is None else (await self.shown([found]))[0]
+        entry = await self._store.get(key)
+        return None if entry is None else (await self.shown([entry]))[0]
 
     async def delete(self, key: str, *, expected: Revision) -> Entry:
         return (await self.shown([await self._store.delete(key, expected=expected)]))[0]
@@ -55,10 +55,10 @@ class _ShownWatch(DelegatingWatch):
 
     async def _transformed(self, batch: Batch) -> Batch:
         entries = [entry for event in batch.events for entry in (event.entry, event.previous) if entry is not None]
-        found = await self._store.shown(entries)
-        if found is entries:
+        decoded = await self._store.shown(entries)
+        if decoded is entries:
             return batch
-        shown = iter(found)
+        shown = iter(decoded)
         return replace(batch, events=tuple(_event(event, shown) for event in batch.events))
 
 

@@ -16,7 +16,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import field
 from typing import Any, Final, Protocol, TypeAlias
 
-from pilothouse.apiserver.storage.cacher.cacher import Cacher, cachers_of
+from pilothouse.apiserver.storage.cacher.cacher import cachers_of
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict, Unavailable
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Entry, Revision, Store
 from pilothouse.machinery.dataclass import dataclass
@@ -102,7 +102,12 @@ class Snapshots:
             cachers = list(cachers_of(self.store))
             await asyncio.gather(*(cacher.expire(revision) for cacher in cachers))
             await self.store.compact(revision)
-            await _all_told(cachers)
+            # Wait until all followers in this process have received every change and had time to act.
+            left, turns = -1, _TURNS_TO_ACT
+            while turns:
+                behind = sum(cacher.followers_behind for cacher in cachers)
+                left, turns = behind, turns - 1 if behind == left else _TURNS_TO_ACT
+                await yield_to_loop()
             return revision
 
     async def _write_back(self, snapshot: StoredSnapshot) -> list[Entry]:
@@ -142,12 +147,3 @@ class Snapshots:
     def lifetime(self, key: str) -> int:
         """Return the TTL of a new key; 0 = unlimited."""
         return next((seconds for prefix, seconds in self._lifetimes.items() if key.startswith(prefix)), 0)
-
-
-async def _all_told(cachers: Sequence[Cacher]) -> None:
-    """Wait until all followers in this process have received every change and had time to act."""
-    left, turns = -1, _TURNS_TO_ACT
-    while turns:
-        behind = sum(cacher.followers_behind for cacher in cachers)
-        left, turns = behind, turns - 1 if behind == left else _TURNS_TO_ACT
-        await yield_to_loop()

@@ -212,7 +212,15 @@ class EventWindow:
         self._events.extend(events)
         self._bytes += sum(map(weight, events))
         if len(self._events) > self._max_events or self._bytes > self._max_bytes:
-            self._forget()
+            # Drop half of the capacity at once, for constant amortized cost.
+            keep, budget = 0, self._max_bytes // 2
+            for total in accumulate(map(weight, reversed(self._events))):
+                if keep == self._max_events // 2 or total > budget:
+                    break
+                keep += 1
+            self.start = self._events[len(self._events) - keep - 1].revision
+            self._events = self.after(self.start)
+            self._bytes = sum(map(weight, self._events))
 
     def covers(self, after: Revision) -> bool:
         """Return whether the window has all events after the revision."""
@@ -230,17 +238,6 @@ class EventWindow:
             self._events[:0] = missing
             self._bytes += size
             self.start = start
-
-    def _forget(self) -> None:
-        """Drop half of the capacity at once, for constant amortized cost."""
-        keep, budget = 0, self._max_bytes // 2
-        for total in accumulate(map(weight, reversed(self._events))):
-            if keep == self._max_events // 2 or total > budget:
-                break
-            keep += 1
-        self.start = self._events[len(self._events) - keep - 1].revision
-        self._events = self.after(self.start)
-        self._bytes = sum(map(weight, self._events))
 
 
 def weight(event: Event) -> int:

@@ -102,7 +102,16 @@ class EtcdTarget:
         return cls(store, prefix, told=told)
 
     async def fill(self, source: Source, *, at_least: Revision) -> Revision:
-        await self._bring_to(at_least)
+        now = await self._store.current_revision()
+        if at_least - now > _LONGEST_WAY:
+            raise BackupError(
+                f"etcd is at revision {now} and has to come to {at_least}, which takes a write for each: "
+                "take a snapshot of the empty etcd, and start it from "
+                f"`etcdutl snapshot restore --bump-revision {at_least} --mark-compacted`, which takes none"
+            )
+        if now < at_least:
+            self._told(now, at_least)
+            await self._raise(at_least - now)
         try:
             async with _InTurns() as turns:
                 async for entry in source.entries():
@@ -114,21 +123,10 @@ class EtcdTarget:
         await self._store.compact(revision)
         return revision
 
-    async def _bring_to(self, wanted: Revision) -> None:
-        """Raise the revision. Raises BackupError if the distance is too large."""
-        now = await self._store.current_revision()
-        if wanted - now > _LONGEST_WAY:
-            raise BackupError(
-                f"etcd is at revision {now} and has to come to {wanted}, which takes a write for each: "
-                "take a snapshot of the empty etcd, and start it from "
-                f"`etcdutl snapshot restore --bump-revision {wanted} --mark-compacted`, which takes none"
-            )
-        if now < wanted:
-            self._told(now, wanted)
-            await self._raise(wanted - now)
-
     async def _create(self, entry: SavedEntry) -> None:
-        await self._store.create(entry.key, entry.value, ttl=_shared_lifetime(entry.ttl))
+        # Longer TTLs are rounded up to full hours: keys of equal TTL share a lease, and leases are expensive.
+        ttl = entry.ttl if entry.ttl <= _SHORT else -(-entry.ttl // _HOUR) * _HOUR
+        await self._store.create(entry.key, entry.value, ttl=ttl)
 
     async def _raise(self, by: Revision) -> None:
         """Write and delete keys; each operation takes one revision."""
@@ -149,11 +147,6 @@ class EtcdTarget:
 
     async def _delete(self, key: str, revision: Revision) -> None:
         await self._store.delete(key, expected=revision)
-
-
-def _shared_lifetime(ttl: int) -> int:
-    """Round a TTL up to a full hour above one minute: keys of equal TTL share a lease, and leases are expensive."""
-    return ttl if ttl <= _SHORT else -(-ttl // _HOUR) * _HOUR
 
 
 class _InTurns:

@@ -111,7 +111,15 @@ class SqliteTarget:
         try:
             with closing(connect(building.database)) as connection:
                 prepare(connection, building.database)
-                revision = await _fill(connection, source, at_least)
+                revision = max(at_least, source.revision)
+                with transaction(connection):
+                    async for entry in source.entries():
+                        revision += 1
+                        expires = time.time() + entry.ttl if entry.ttl else None
+                        columns = (revision, entry.key, revision, None, expires, entry.value)
+                        connection.execute(_ROW, (*columns, checksum(*columns)))
+                    write_meta(connection, "compacted", revision)
+                    write_meta(connection, "swept", revision)
             building.sync()
             building.release()  # Windows cannot rename a directory with open files
             if self._directory.exists():
@@ -130,16 +138,3 @@ def refuse_entries(directory: Path) -> None:
         (rows,) = connection.execute("SELECT count(*) FROM history").fetchone()
     if rows:
         raise NotEmpty(str(directory), rows)
-
-
-async def _fill(connection: sqlite3.Connection, source: Source, at_least: Revision) -> Revision:
-    revision = max(at_least, source.revision)
-    with transaction(connection):
-        async for entry in source.entries():
-            revision += 1
-            expires = time.time() + entry.ttl if entry.ttl else None
-            columns = (revision, entry.key, revision, None, expires, entry.value)
-            connection.execute(_ROW, (*columns, checksum(*columns)))
-        write_meta(connection, "compacted", revision)
-        write_meta(connection, "swept", revision)
-    return revision

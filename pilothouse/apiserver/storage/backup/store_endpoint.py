@@ -21,7 +21,7 @@ from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.resource_version import parse_resource_version
 from pilothouse.apiserver.storage.backup.model import SavedEntry, line_of
-from pilothouse.apiserver.storage.interface import Entry, Page, Revision
+from pilothouse.apiserver.storage.interface import Entry, Page
 from pilothouse.apiserver.storage.snapshots import Snapshots
 from pilothouse.machinery.errors import Forbidden, MethodNotAllowed
 from pilothouse.machinery.names import GroupResource
@@ -45,27 +45,21 @@ class StoreEndpoint:
         if request.method != "GET":
             raise MethodNotAllowed(f"{PATH} can only be read")
         with map_storage_errors(_STORE):
-            page = await self._page(
-                f"{self._snapshots.root}/{request.param('prefix').removeprefix('/')}",
-                at=parse_resource_version(request.param("revision")),
-                after=request.param("after"),
-            )
-        shown: dict[str, Any] = {"revision": page.revision, "root": self._snapshots.root, "more": page.remaining > 0}
-        shown["entries"] = [line_of(self._saved(entry)) for entry in page.entries]
-        return Response(200, orjson.dumps(shown), [(b"content-type", b"application/json")])
-
-    async def _page(self, prefix: str, *, at: Revision, after: str) -> Page:
-        """The next entries, until they are enough."""
-        store = self._snapshots.store
-        page = await store.list(prefix, at=at or await store.current_revision(), after=after, limit=_AT_ONCE)
-        size = sum(len(entry.value) for entry in page.entries)
-        while page.remaining and size < _ENOUGH:
-            more = await store.list(prefix, at=page.revision, after=page.entries[-1].key, limit=_AT_ONCE)
-            size += sum(len(entry.value) for entry in more.entries)
-            page = Page([*page.entries, *more.entries], page.revision, more.remaining)
-        return page
+            prefix = f"{self._snapshots.root}/{request.param('prefix').removeprefix('/')}"
+            at = parse_resource_version(request.param("revision"))
+            after = request.param("after")
+            store = self._snapshots.store
+            page = await store.list(prefix, at=at or await store.current_revision(), after=after, limit=_AT_ONCE)
+            size = sum(len(entry.value) for entry in page.entries)
+            while page.remaining and size < _ENOUGH:
+                more = await store.list(prefix, at=page.revision, after=page.entries[-1].key, limit=_AT_ONCE)
+                size += sum(len(entry.value) for entry in more.entries)
+                page = Page([*page.entries, *more.entries], page.revision, more.remaining)
+        answer: dict[str, Any] = {"revision": page.revision, "root": self._snapshots.root, "more": page.remaining > 0}
+        answer["entries"] = [line_of(self._saved(entry)) for entry in page.entries]
+        return Response(200, orjson.dumps(answer), [(b"content-type", b"application/json")])
 
     def _saved(self, entry: Entry) -> SavedEntry:
-        """How long it still lives the store does not tell: as long as a new one, at most."""
+        """Return the entry with the TTL of a new key: the store does not report the remaining TTL."""
         ttl = self._snapshots.lifetime(entry.key)
         return SavedEntry(entry.key, entry.value, entry.created, entry.modified, ttl)

@@ -34,20 +34,16 @@ class BookmarkSchedule:
         self._armed = 0
 
     def add(self, watcher: CacheWatcher) -> None:
-        due = self._next(watcher)
-        if due is not None:
+        now = self._clock.time()
+        deadline = watcher.options.deadline
+        due = now + PERIOD if deadline is None else min(now + PERIOD, deadline - BEFORE_DEADLINE)
+        if due >= now:
             self._buckets.setdefault(ceil(due), []).append(watcher)
             self._arm()
 
     def stop(self) -> None:
         self._buckets.clear()
         self._arm()
-
-    def _next(self, watcher: CacheWatcher) -> float | None:
-        now = self._clock.time()
-        deadline = watcher.options.deadline
-        due = now + PERIOD if deadline is None else min(now + PERIOD, deadline - BEFORE_DEADLINE)
-        return due if due >= now else None
 
     def _arm(self) -> None:
         first = min(self._buckets, default=0)

@@ -138,12 +138,12 @@ class Cacher:
         revision = await self._store.current_revision() if not_older_than is None else not_older_than
         if self._freshness.revision >= revision and self._readiness.ready:
             return self._state.get(key)
-        return await self._get_slowly(key, revision, consistent=not_older_than is None)
+        return await self._get_consistent(key, revision, consistent=not_older_than is None)
 
     @spanned("cacher.Get", lambda self, key, not_older_than: _of_get(key, not_older_than))
     async def _traced_get(self, key: str, not_older_than: Revision | None) -> StoredObject | None:
         revision = await self._store.current_revision() if not_older_than is None else not_older_than
-        return await self._get_slowly(key, revision, consistent=not_older_than is None)
+        return await self._get_consistent(key, revision, consistent=not_older_than is None)
 
     def held(self, key: str) -> StoredObject | None:
         """Return the cached object, however stale."""
@@ -164,7 +164,16 @@ class Cacher:
         `at`. Raises CacheNotReady, TooLargeRevision, Compacted or Unavailable."""
         selection = ListSelection(prefix, after, limit, matches)
         if at is not None:
-            return await self._list_at(selection, at)
+            # The present with the later changes of the window undone. The window may reach further back than the store.
+            # A revision compacted in the store is refused here as well, so the answer depends on the age of the token,
+            # not on the write rate of the resource.
+            await self._require(at)
+            await self._direct.require_kept(selection.prefix, at)
+            await self._state.prepare(selection)
+            if at < self._window.floor:
+                return await self._direct.list(selection, at=at)
+            changes = self._window.after(at)
+            return self._counted(await self._state.page_before(changes, selection, at), selection)
         if not_older_than is not None:
             await self._require(not_older_than)
         elif not await self._can_be_current():
@@ -199,7 +208,11 @@ class Cacher:
             selection = ListSelection(prefix, matches=predicate)
             start = await self._start_with_state(selection, after, mark_end=bool(send_initial_events and bookmarks))
         else:
-            start = await self._start_after(after)
+            # A revision ahead of the cache needs no wait: the watch skips events up to it.
+            revision = await self._store.current_revision() if after is None else after
+            await self._readiness.wait(patience=READY_PATIENCE)
+            revision = revision or self.revision
+            start = WatchStart(revision, changes=self._window.after(revision))
         # No await from here to `add`: a change in between would be missed.
         options = WatchOptions(prefix, scope, predicate, bookmarks, deadline, expires)
         watcher = CacheWatcher(options, start, limit=self._watch_buffer, forget=self._watchers.remove)
@@ -209,7 +222,7 @@ class Cacher:
         self._metrics.init_events.inc(len(start.objects) + len(start.changes))
         return watcher
 
-    async def _get_slowly(self, key: str, revision: Revision, *, consistent: bool) -> StoredObject | None:
+    async def _get_consistent(self, key: str, revision: Revision, *, consistent: bool) -> StoredObject | None:
         if not self.ready:
             return await self._direct.get(key, not_older_than=None if consistent else revision)
         if not consistent:
@@ -217,20 +230,6 @@ class Cacher:
         elif not await self._freshness.consistent(revision):
             return await self._direct.get(key, not_older_than=None)
         return self._state.get(key)
-
-    async def _list_at(self, selection: ListSelection, revision: Revision) -> CachedPage:
-        """List at an old revision: the present with the later changes of the window undone.
-
-        The window may reach further back than the store. A revision compacted in the store is refused here as well, so
-        the answer depends on the age of the token, not on the write rate of the resource.
-        """
-        await self._require(revision)
-        await self._direct.require_kept(selection.prefix, revision)
-        await self._state.prepare(selection)
-        if revision < self._window.floor:
-            return await self._direct.list(selection, at=revision)
-        changes = self._window.after(revision)
-        return self._counted(await self._state.page_before(changes, selection, revision), selection)
 
     async def _start_with_state(
         self, selection: ListSelection, not_older_than: Revision | None, *, mark_end: bool
@@ -248,14 +247,6 @@ class Cacher:
         await self._state.prepare(selection)
         objects = self._state.selectable(selection)
         return WatchStart(self.revision, objects, end=self._end(self.revision, mark_end))
-
-    async def _start_after(self, revision: Revision | None) -> WatchStart:
-        """Return the start of a watch. A revision ahead of the cache needs no wait: the watch skips events up to it."""
-        if revision is None:
-            revision = await self._store.current_revision()
-        await self._readiness.wait(patience=READY_PATIENCE)
-        revision = revision or self.revision
-        return WatchStart(revision, changes=self._window.after(revision))
 
     def _end(self, revision: Revision, wanted: bool) -> WatchEvent | None:
         return bookmark(self._codec, revision, ends_initial_events=True) if wanted else None

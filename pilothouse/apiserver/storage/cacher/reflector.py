@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Protocol
 
@@ -100,12 +100,10 @@ class StoreReflector:
             except Exception as error:
                 log.exception("%s: unexpected failure, listing again", self._prefix)
                 self._sink.lost(error)
-            await sleep(self._delay(self._clock.time() - started), self._clock)
-
-    def _delay(self, lasted: float) -> float:
-        """Return the exponential back-off with jitter: all caches lose the store at the same moment."""
-        self._failures = 0 if lasted >= HEALTHY else self._failures + 1
-        return min(FIRST_DELAY * (1 << min(self._failures, 10)), LAST_DELAY) * random.uniform(0.5, 1.0)
+            # Jitter, because all caches lose the store at the same moment.
+            self._failures = 0 if self._clock.time() - started >= HEALTHY else self._failures + 1
+            delay = min(FIRST_DELAY * (1 << min(self._failures, 10)), LAST_DELAY) * random.uniform(0.5, 1.0)
+            await sleep(delay, self._clock)
 
     async def _list_and_watch(self) -> None:
         page = await self._store.list(self._prefix, limit=PAGE)
@@ -121,7 +119,9 @@ class StoreReflector:
                 if not batch.events:
                     self._sink.progress(batch.revision)
                 turn = self._clock.time()
-                for count, events in enumerate(_by_revision(batch.events), start=1):
+                # Grouped by revision, so that the cache never stops within a revision.
+                revisions = groupby(batch.events, key=lambda event: event.revision)
+                for count, events in enumerate((tuple(group) for _, group in revisions), start=1):
                     last = events[-1] is batch.events[-1]
                     self._sink.apply(events, batch.revision if last else events[-1].revision)
                     if not last and (count % TURN_CHANGES == 0 or self._clock.time() - turn > TURN_SECONDS):
@@ -132,8 +132,3 @@ class StoreReflector:
             self._progress = None
             await watch.aclose()
         raise Unavailable("the watch ended")
-
-
-def _by_revision(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
-    """Group events by revision, so that the cache never stops within a revision."""
-    return (tuple(group) for _, group in groupby(events, key=lambda event: event.revision))

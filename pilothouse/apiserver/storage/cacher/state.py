@@ -70,8 +70,8 @@ class CacheState:
         """Wait for an index if `page` would otherwise scan many objects."""
         missing = self.indexes.missing(selection.matches)
         if missing and self.count(selection.keys) > FEW:
-            found = self._candidates(selection)
-            if found is None or len(found) > FEW:
+            candidates = self._candidates(selection)
+            if candidates is None or len(candidates) > FEW:
                 await self.indexes.wait_for(missing[0])
 
     async def page(self, selection: ListSelection, revision: Revision) -> CachedPage:
@@ -79,10 +79,10 @@ class CacheState:
         if selection.matches is None:
             objects = self.objects(keys, limit=limit)
             return CachedPage(objects, revision, self.count(keys) - len(objects) if limit > 0 else 0)
-        found = self.indexes.candidates(selection.matches, keys)
-        if found is None or not found.exact:
-            return await self._select(found, selection, revision, {})
-        objects = [self._objects[key] for key in found.take(limit)]
+        candidates = self.indexes.candidates(selection.matches, keys)
+        if candidates is None or not candidates.exact:
+            return await self._select(candidates, selection, revision, {})
+        objects = [self._objects[key] for key in candidates.take(limit)]
         full = 0 < limit == len(objects)
         rest = CacheKeyRange.of(selection.prefix, after=objects[-1].key) if full else None
         return CachedPage(objects, revision, self.count(rest) if rest else 0)
@@ -105,18 +105,20 @@ class CacheState:
     def _candidates(self, selection: ListSelection) -> Candidates | None:
         return None if selection.matches is None else self.indexes.candidates(selection.matches, selection.keys)
 
-    def _present(self, keys: CacheKeyRange, found: Candidates | None) -> list[StoredObject]:
-        return self.objects(keys) if found is None else [self._objects[key] for key in found.take()]
+    def _present(self, keys: CacheKeyRange, candidates: Candidates | None) -> list[StoredObject]:
+        return self.objects(keys) if candidates is None else [self._objects[key] for key in candidates.take()]
 
     async def _select(
-        self, found: Candidates | None, selection: ListSelection, revision: Revision, undone: Undone
+        self, candidates: Candidates | None, selection: ListSelection, revision: Revision, undone: Undone
     ) -> CachedPage:
         """Examine the candidates, or all objects, in their earlier state, yielding periodically; the state may change
         meanwhile."""
         keys, limit = selection.keys, selection.limit
-        objects = _as_they_were(self._present(keys, found), undone)
+        objects = _as_they_were(self._present(keys, candidates), undone)
         all_keys = (
-            [obj.key for obj in _as_they_were(self.objects(keys), undone)] if found is not None and limit > 0 else []
+            [obj.key for obj in _as_they_were(self.objects(keys), undone)]
+            if candidates is not None and limit > 0
+            else []
         )
         page = await select(objects, matches=selection.matches or _all, limit=limit, revision=revision)
         if not all_keys or len(page.objects) < limit:

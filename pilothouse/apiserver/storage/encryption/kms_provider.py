@@ -91,8 +91,10 @@ def validate_envelope(envelope: Any) -> None:
     _validate_size("encrypted DEK source", envelope.encryptedDEKSource)
     _validate_size("keyID", envelope.keyID.encode())
     if wrong := [name for name in envelope.annotations if "." not in name or is_dns1123_subdomain(name)]:
-        why = f"annotations: Invalid value: {wrong[0]}: should be a domain with at least two segments separated by dots"
-        raise TransformFailed(f"failed to validate annotations: {why}")
+        reason = (
+            f"annotations: Invalid value: {wrong[0]}: should be a domain with at least two segments separated by dots"
+        )
+        raise TransformFailed(f"failed to validate annotations: {reason}")
     if (size := sum(len(name) + len(value) for name, value in envelope.annotations.items())) > _LONGEST_ANNOTATIONS:
         raise TransformFailed(
             f"total size of annotations is {size}, which exceeds the max size of {_LONGEST_ANNOTATIONS}"
@@ -123,7 +125,15 @@ class EnvelopeTransformer:
         return bytes(envelope.SerializeToString())
 
     async def from_storage(self, stored: bytes, key: bytes) -> Plain:
-        envelope = _decoded(stored)
+        from google.protobuf.message import DecodeError
+
+        try:
+            envelope = message("EncryptedObject").FromString(stored)
+        except DecodeError as error:
+            raise TransformFailed(f"proto: {error}") from None
+        if not envelope.encryptedData:
+            raise TransformFailed("encrypted data is empty")
+        validate_envelope(envelope)
         fingerprint = _fingerprint(envelope)
         transformer = self._keys.get(fingerprint) or await self._decrypted(envelope)
         self._keep(fingerprint, transformer)
@@ -148,19 +158,6 @@ class EnvelopeTransformer:
         self._keys.move_to_end(fingerprint)
         if len(self._keys) > _KEPT_KEYS:
             self._keys.popitem(last=False)
-
-
-def _decoded(stored: bytes) -> Any:
-    from google.protobuf.message import DecodeError
-
-    try:
-        envelope = message("EncryptedObject").FromString(stored)
-    except DecodeError as error:
-        raise TransformFailed(f"proto: {error}") from None
-    if not envelope.encryptedData:
-        raise TransformFailed("encrypted data is empty")
-    validate_envelope(envelope)
-    return envelope
 
 
 def _fingerprint(envelope: Any) -> bytes:
@@ -217,11 +214,11 @@ class KmsProvider:
             if not problems:
                 key_id = status.key_id
                 if self._key is None or self._key.envelope.keyID != key_id:
-                    made = await generate_write_key(self._service)
-                    if made.envelope.keyID != key_id:
-                        hashes = f"statusKeyIDHash={_hash(key_id)}, encryptKeyIDHash={_hash(made.envelope.keyID)}"
+                    write_key = await generate_write_key(self._service)
+                    if write_key.envelope.keyID != key_id:
+                        hashes = f"statusKeyIDHash={_hash(key_id)}, encryptKeyIDHash={_hash(write_key.envelope.keyID)}"
                         raise TransformFailed(f"failed to rotate DEK, {hashes}")
-                    self._key = made
+                    self._key = write_key
                 self._expires = asyncio.get_running_loop().time() + _WRITE_KEY_LASTS
         except TransformFailed as error:
             problems = [str(error)]

@@ -57,8 +57,8 @@ class EncryptedStore(DelegatingStore):
         self._transformer = transformer
 
     async def get(self, key: str) -> Entry | None:
-        found = await self._store.get(key)
-        return None if found is None else await self._plain(found)
+        entry = await self._store.get(key)
+        return None if entry is None else await self._plain(entry)
 
     async def create(self, key: str, value: bytes, *, ttl: int = 0) -> Entry:
         entry = await self._store.create(key, await self._encrypted(key, value), ttl=ttl)
@@ -151,7 +151,7 @@ class CurrentEncryption:
 
     def problems(self) -> list[str]:
         """Return the problems of the providers, with their names."""
-        return [f"{each.name}: {each.problem}" for each in self._encryption.providers if each.problem]
+        return [f"{kms.name}: {kms.problem}" for kms in self._encryption.providers if kms.problem]
 
     async def _reloaded(self) -> bool:
         return self._reload and await self.look()
@@ -167,7 +167,7 @@ class CurrentEncryption:
             _log.error("the encryption configuration stays as it was: %s", error)
             return False
         await _check(encryption)
-        if ill := [f"{each.name}: {each.problem}" for each in encryption.providers if each.problem]:
+        if ill := [f"{kms.name}: {kms.problem}" for kms in encryption.providers if kms.problem]:
             _log.error("the encryption configuration stays as it was: %s", "; ".join(ill))
             return False
         await self.close()

@@ -72,7 +72,11 @@ def counted_transformation(resource: str, kind: str, prefix: bytes) -> Iterator[
         yield
     except TransformFailed as error:
         if name != _IDENTITY:  # identity does not count encrypted values
-            _OPERATIONS.inc((resource, kind, name, _status(error)))
+            # The gRPC code of the plugin failure behind the error, if any.
+            cause: BaseException | None = error
+            while cause is not None and not isinstance(cause, PluginCallFailed):
+                cause = cause.__cause__
+            _OPERATIONS.inc((resource, kind, name, _LOCAL if cause is None else cause.code))
         raise
     _OPERATIONS.inc((resource, kind, name, "OK"))
     _DURATION.observe((kind, name), time.perf_counter() - start)
@@ -81,14 +85,6 @@ def counted_transformation(resource: str, kind: str, prefix: bytes) -> Iterator[
 def count_unknown(resource: str) -> None:
     """Count a stored value that no transformer can read."""
     _OPERATIONS.inc((resource, "from_storage", "unknown", _LOCAL))
-
-
-def _status(error: BaseException) -> str:
-    """Return the gRPC code of the plugin failure behind the error, if any."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, PluginCallFailed):
-        cause = cause.__cause__
-    return _LOCAL if cause is None else cause.code
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,8 +48,8 @@ def _validate_overlap(resources: list[str], path: Path) -> Errors:
         yield invalid(path, resources, "the same resource cannot be specified multiple times")
     pairs = [(one, other) for i, one in enumerate(parsed) for j, other in enumerate(parsed) if i != j and one != other]
     if any(_overlap(one, other) for one, other in pairs):
-        why = "using overlapping resources such as 'secrets' and '*.' in the same resource list is not allowed"
-        yield invalid(path, resources, f"{why} as they will be masked")
+        reason = "using overlapping resources such as 'secrets' and '*.' in the same resource list is not allowed"
+        yield invalid(path, resources, f"{reason} as they will be masked")
 
 
 def _overlap(one: GroupResource, other: GroupResource) -> bool:
@@ -60,8 +60,8 @@ def _overlap(one: GroupResource, other: GroupResource) -> bool:
 
 def _validate_resources(resources: list[str], path: Path) -> Errors:
     for index, name in enumerate(resources):
-        if why := _resource_problem(name):
-            yield invalid(path.index(index), name, why)
+        if reason := _resource_problem(name):
+            yield invalid(path.index(index), name, reason)
 
 
 def _resource_problem(name: str) -> str:
@@ -83,16 +83,16 @@ def _resource_problem(name: str) -> str:
 
 
 def _validate_provider(provider: Json, path: Path, names: set[str]) -> Errors:
-    found = [name for name in PROVIDERS if provider.get(name) is not None]
-    if len(found) > 1:
-        why = "more than one provider specified in a single element, should split into different list elements"
-        yield invalid(path, sorted(found), why)
+    configured = [name for name in PROVIDERS if provider.get(name) is not None]
+    if len(configured) > 1:
+        reason = "more than one provider specified in a single element, should split into different list elements"
+        yield invalid(path, sorted(configured), reason)
         return
-    if not found:
+    if not configured:
         expected = "KMS, AESGCM, AESCBC, Secretbox, Identity"
         yield invalid(path, {}, f"provider does not contain any of the expected providers: {expected}")
         return
-    (name,) = found
+    (name,) = configured
     if name == "kms":
         yield from _validate_kms(provider[name], path.child(name), names)
         names.add(provider[name].get("name") or "")
@@ -109,8 +109,8 @@ def _validate_keys(keys: list[Json], path: Path, sizes: Sequence[int]) -> Errors
             yield required(at.child("name"), "name is a mandatory field for a key")
         if not key.get("secret"):
             yield required(at.child("secret"), "secret is a mandatory field for a key")
-        elif why := _secret_problem(key["secret"], sizes):
-            yield invalid(at.child("secret"), "REDACTED", why)
+        elif reason := _secret_problem(key["secret"], sizes):
+            yield invalid(at.child("secret"), "REDACTED", reason)
 
 
 def _secret_problem(secret: str, sizes: Sequence[int]) -> str:
@@ -137,8 +137,8 @@ def _validate_kms(kms: Json, path: Path, names: set[str]) -> Errors:
     if version == KMS_V1 and kms.get("cachesize") == 0:
         yield invalid(path.child("cachesize"), 0, "cachesize should be a positive value, or negative to disable")
     if version not in (KMS_V1, KMS_V2):
-        why = "unsupported apiVersion apiVersion for KMS provider, only v1 and v2 are supported"
-        yield invalid(path.child("apiVersion"), version, why)
+        reason = "unsupported apiVersion apiVersion for KMS provider, only v1 and v2 are supported"
+        yield invalid(path.child("apiVersion"), version, reason)
 
 
 def kms_version(kms: Json) -> str:
@@ -159,5 +159,5 @@ def _validate_endpoint(endpoint: str, path: Path) -> Errors:
     if not endpoint:
         yield invalid(path, "", "endpoint is a mandatory field for a kms")
     elif scheme != "unix":
-        why = f"unsupported scheme {quote(scheme)} for KMS provider, only unix is supported"
-        yield invalid(path, endpoint, why)
+        reason = f"unsupported scheme {quote(scheme)} for KMS provider, only unix is supported"
+        yield invalid(path, endpoint, reason)

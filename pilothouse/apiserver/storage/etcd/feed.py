@@ -119,7 +119,20 @@ class EtcdFeed(WatchFeed):
         while True:
             before = self.reached
             try:
-                await self._follow()
+                # The revisions of a restored etcd restart: a watch would wait for future revisions.
+                current = await self._revisions.current()
+                if current < self.reached:
+                    self._client.seen = current
+                    raise StorageError(f"etcd went back from revision {self.reached} to {current}")
+                stream = ServerWatch(self._client, own=self.own, after=self.reached)
+                try:
+                    await stream.open()
+                    self._lost = False
+                    with self._progress.put_to(stream):
+                        while True:
+                            self._publish(await stream.read())
+                finally:
+                    stream.close()
             except Unavailable as error:
                 level = logging.DEBUG if self._lost else logging.WARNING
                 log.log(level, "lost the watch, resuming behind revision %d: %s", self.reached, error)
@@ -127,26 +140,6 @@ class EtcdFeed(WatchFeed):
             if self.reached > before:
                 waits = delays()
             await asyncio.sleep(next(waits))
-
-    async def _follow(self) -> None:
-        """Follow the stream; never returns, raises the error that ends it."""
-        await self._check_that_history_goes_on()
-        stream = ServerWatch(self._client, own=self.own, after=self.reached)
-        try:
-            await stream.open()
-            self._lost = False
-            with self._progress.put_to(stream):
-                while True:
-                    self._publish(await stream.read())
-        finally:
-            stream.close()
-
-    async def _check_that_history_goes_on(self) -> None:
-        """Detect a restored etcd, whose revisions restart: a watch would wait for future revisions."""
-        current = await self._revisions.current()
-        if current < self.reached:
-            self._client.seen = current
-            raise StorageError(f"etcd went back from revision {self.reached} to {current}")
 
     def _fail(self, error: StorageError) -> None:
         self._task = None

@@ -185,7 +185,7 @@ class EtcdStore:
         except Compacted as error:
             return error
         except Unavailable as error:
-            log.debug("what etcd still keeps can not be told: %s", error)
+            log.debug("cannot determine the oldest revision of etcd: %s", error)
         finally:
             watch.close()
         return Compacted(revision, revision + 1)

@@ -96,20 +96,16 @@ class ConnectionThread:
                 self._precondition()
             return JobOutcome(job(self._connection), None)
         except sqlite3.Error as error:
-            return JobOutcome(None, _unavailable(error))
+            # After an I/O error the transaction may have reached the disk, unknown to SQLite; all other errors precede
+            # its last page.
+            uncertain = getattr(error, "sqlite_errorcode", _IO_ERROR) & 0xFF == _IO_ERROR
+            return JobOutcome(None, Unavailable(f"the store's file cannot be used: {error}", uncertain=uncertain))
         except Exception as error:
             return JobOutcome(None, error)
 
     @staticmethod
     def _end(connection: sqlite3.Connection) -> None:
         connection.close()
-
-
-def _unavailable(error: sqlite3.Error) -> Unavailable:
-    """Translate the error. After an I/O error the transaction may have reached the disk, unknown to SQLite; all other
-    errors precede its last page."""
-    code = getattr(error, "sqlite_errorcode", _IO_ERROR)
-    return Unavailable(f"the store's file cannot be used: {error}", uncertain=code & 0xFF == _IO_ERROR)
 
 
 def _settle(future: asyncio.Future[T], outcome: JobOutcome[T]) -> None:
