@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from whole_server import CONFIG_MAPS, create_config_map, whole_server
 
+from pilothouse.apiserver.endpoints.fieldmanager import manager
 from pilothouse.client import Json
 from pilothouse.testing import API
 
@@ -18,6 +19,7 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles"
 POD: Json = {"containers": [{"name": "a", "image": "b"}]}
 MERGE = "application/merge-patch+json"
+APPLY = "application/apply-patch+yaml"
 
 
 @pytest.fixture
@@ -210,3 +212,30 @@ async def test_data_of_an_immutable_config_map_may_become_empty_but_not_its_bina
     answer = await api.request("PATCH", f"{CONFIG_MAPS}/a", {"binaryData": {}}, media=MERGE)
     assert answer.status == 422
     assert [cause["field"] for cause in answer.json["details"]["causes"]] == ["binaryData"]
+
+
+@pytest.mark.parametrize(
+    ("path", "applied"),
+    [
+        ("/api/v1/namespaces/default/configmaps/a", obj("v1", "ConfigMap", data={})),
+        (f"{ROLES}/a", obj("rbac.authorization.k8s.io/v1", "Role", rules=[])),
+        (
+            "/api/v1/namespaces/default/services/a",
+            obj("v1", "Service", spec={"ports": [{"port": 1}], "externalIPs": []}),
+        ),
+        (
+            "/api/v1/namespaces/default/pods/a",
+            obj("v1", "Pod", spec={"nodeSelector": {}, "containers": [{"name": "a", "image": "b", "env": []}]}),
+        ),
+    ],
+)
+async def test_applying_an_empty_map_or_list_again_changes_nothing(
+    api: API, monkeypatch: pytest.MonkeyPatch, path: str, applied: Json
+) -> None:
+    applied = {**applied, "metadata": {**applied["metadata"], "labels": {}, "annotations": {}}}
+    answers = []
+    for second in range(2):
+        monkeypatch.setattr(manager, "now", lambda second=second: f"2024-01-01T00:00:0{second}Z")
+        answers.append(await api.request("PATCH", f"{path}?fieldManager=one", applied, media=APPLY))
+    assert [answer.status for answer in answers] == [201, 200]
+    assert answers[0].json == answers[1].json

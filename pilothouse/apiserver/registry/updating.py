@@ -126,8 +126,10 @@ class Update:
 
 def _is_stored(current: StoredObject, stored: Callable[[Json], Json], obj: Json, old: Json) -> bool:
     """Return whether the store already has `obj`. If only times have changed, revert them."""
-    _revert_lone_timestamps(obj, old)
     new = stored(obj)
+    if _only_timestamps_differ(new, old):
+        for changed in (obj, new):
+            metadata(changed)["managedFields"] = metadata(old)["managedFields"]
     unchanged = new == old and _canonical(new) == _canonical(old)
     return unchanged and not current.stale and current.is_shown_as_stored()
 
@@ -137,13 +139,13 @@ def _canonical(obj: Json) -> bytes:
     return dump_exactly(obj, sort_keys=True)
 
 
-def _revert_lone_timestamps(obj: Json, old: Json) -> None:
-    """Revert the times in managedFields of `obj` if nothing else has changed."""
-    new_entries, old_entries = metadata(obj).get("managedFields"), metadata(old).get("managedFields")
+def _only_timestamps_differ(new: Json, old: Json) -> bool:
+    """Return whether nothing but times in managedFields differ. Both objects are in their stored form, in which some
+    empty maps and lists do not exist: applying `labels: {}` again changes nothing."""
+    new_entries, old_entries = metadata(new).get("managedFields"), metadata(old).get("managedFields")
     if not new_entries or new_entries == old_entries or _without_times(new_entries) != _without_times(old_entries):
-        return
-    if _without_entries(obj) == _without_entries(old):
-        metadata(obj)["managedFields"] = old_entries
+        return False
+    return _without_entries(new) == _without_entries(old)
 
 
 def _without_times(entries: Any) -> list[Json]:
