@@ -62,7 +62,7 @@ def test_ended_pods_are_deleted_and_failed_pods_wait_for_back_off() -> None:
     assert names(plan_placement(known, lambda node: False)) == ([], ["s"])
     plan = plan_placement(known, lambda node: True)
     assert names(plan) == ([], ["f", "s"])
-    assert [reason for _, reason, _ in plan.told] == ["FailedDaemonPod", "SucceededDaemonPod"]
+    assert [reason for _, reason, _ in plan.events] == ["FailedDaemonPod", "SucceededDaemonPod"]
 
 
 def test_a_pod_that_waits_for_a_node_that_is_gone_is_deleted() -> None:

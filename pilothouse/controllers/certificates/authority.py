@@ -144,8 +144,8 @@ def certificate_of(key: CertificateIssuerPrivateKeyTypes, among: Sequence[x509.C
 
 
 def _subject(requested: x509.Name) -> x509.Name:
-    found = [requested.get_attributes_for_oid(oid) for oid in _SUBJECT]
-    return x509.Name([x509.RelativeDistinguishedName(attributes) for attributes in found if attributes])
+    attribute_lists = [requested.get_attributes_for_oid(oid) for oid in _SUBJECT]
+    return x509.Name([x509.RelativeDistinguishedName(attributes) for attributes in attribute_lists if attributes])
 
 
 def _with_usages(builder: x509.CertificateBuilder, usages: Sequence[str]) -> x509.CertificateBuilder:

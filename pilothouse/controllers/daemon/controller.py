@@ -122,7 +122,7 @@ class _DaemonSetController:
         """Create and delete pods; return the updated view. Raises StatusError."""
         daemon_set, key = view.daemon_set, meta_namespace_key(view.daemon_set)
         plan = plan_placement(view, lambda node: self._may_replace(daemon_set, node))
-        for event in plan.told:
+        for event in plan.events:
             self._recorder.event(daemon_set, *event)
         has_acted = await self._carry_out(plan, view)
         if is_rolling(daemon_set) and self._expectations.are_met(key):

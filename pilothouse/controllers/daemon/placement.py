@@ -34,7 +34,7 @@ class Plan:
     """Nodes that need a pod."""
     pods: list[Json] = field(default_factory=list)
     """Pods to delete."""
-    told: list[tuple[str, str, str]] = field(default_factory=list)
+    events: list[tuple[str, str, str]] = field(default_factory=list)
     """Events to record: (type, reason, message)."""
 
 
@@ -70,11 +70,11 @@ def _still_running(node: str, pods: Iterable[Json], plan: Plan, may_replace: May
             yield pod
         elif pod["status"]["phase"] == "Succeeded":
             message = f"Found succeeded daemon pod {_where(pod, node)}, will try to delete it"
-            plan.told.append((NORMAL, "SucceededDaemonPod", message))
+            plan.events.append((NORMAL, "SucceededDaemonPod", message))
             plan.pods.append(pod)
         elif may_replace(node):
             message = f"Found failed daemon pod {_where(pod, node)}, will try to kill it"
-            plan.told.append((WARNING, "FailedDaemonPod", message))
+            plan.events.append((WARNING, "FailedDaemonPod", message))
             plan.pods.append(pod)
 
 

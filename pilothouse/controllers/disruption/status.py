@@ -77,9 +77,9 @@ def new_status(budget: Json, wanted: Wanted, *, healthy: int, evicted: Disrupted
     }
     if evicted.pods:
         status["disruptedPods"] = evicted.pods
-    condition = ("True", "SufficientPods") if allowed else ("False", "InsufficientPods")
-    said: Json = {"status": condition[0], "reason": condition[1], "message": "", "observedGeneration": generation}
-    return status | {"conditions": _with_condition(budget, said, now)}
+    value, reason = ("True", "SufficientPods") if allowed else ("False", "InsufficientPods")
+    condition: Json = {"status": value, "reason": reason, "message": "", "observedGeneration": generation}
+    return status | {"conditions": _with_condition(budget, condition, now)}
 
 
 def failed_status(budget: Json, reason: str, now: datetime) -> Json:

@@ -127,7 +127,7 @@ def repack(subsets: Iterable[Json]) -> list[Json]:
 
 def is_same(one: Iterable[Json], other: Iterable[Json]) -> bool:
     """Compare subsets, ignoring resourceVersions in targetRef."""
-    return [_comparable(subset) for subset in one] == [_comparable(each) for each in other]
+    return [_comparable(subset) for subset in one] == [_comparable(subset) for subset in other]
 
 
 def number_of_addresses(subsets: Iterable[Json]) -> int:

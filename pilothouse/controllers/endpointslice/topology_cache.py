@@ -84,10 +84,10 @@ class TopologyCache:
         slices = [*plan.create, *plan.update, *unchanged]
         allocated = allocations(ratios, sum(1 for endpoint_slice in slices for _ in _ready(endpoint_slice)))
         hints = Zones()
-        for each in unchanged:
-            kept = _kept_hints(each, hints, allocated)
+        for current in unchanged:
+            kept = _kept_hints(current, hints, allocated)
             if kept is None:
-                plan.update.append({**each, "endpoints": [dict(endpoint) for endpoint in each["endpoints"]]})
+                plan.update.append({**current, "endpoints": [dict(endpoint) for endpoint in current["endpoints"]]})
             else:
                 _add(hints, kept)
         _add(hints, _hint_own_zones([*plan.create, *plan.update]))
@@ -107,16 +107,16 @@ def _ready(endpoint_slice: Json) -> Iterator[Json]:
 
 def _kept_hints(endpoint_slice: Json, hints: Zones, allocated: dict[str, ZoneAllocation]) -> Zones | None:
     """Return the slice's hints if they can stay; None if they must change."""
-    found = Zones()
+    kept = Zones()
     for endpoint in _ready(endpoint_slice):
         zones = [zone["name"] for zone in items(endpoint, "hints", "forZones")]
         if not zones:
             return None
-        _add(found, dict.fromkeys(zones, 1))
+        _add(kept, dict.fromkeys(zones, 1))
     fits = all(
-        zone in allocated and number + hints.get(zone, 0) <= allocated[zone].maximum for zone, number in found.items()
+        zone in allocated and number + hints.get(zone, 0) <= allocated[zone].maximum for zone, number in kept.items()
     )
-    return found if fits else None
+    return kept if fits else None
 
 
 def _hint_own_zones(slices: list[Json]) -> Zones:

@@ -145,11 +145,13 @@ class _JobController:
 
     def _suspend_or_resume(self, state: SyncState) -> bool:
         suspended, status = is_suspended(state.job), state.status
-        said = ("True", "JobSuspended", "Job suspended") if suspended else ("False", "JobResumed", "Job resumed")
-        condition = new_condition(SUSPENDED, said[1], said[2], state.now, status=said[0])
+        value, reason, message = (
+            ("True", "JobSuspended", "Job suspended") if suspended else ("False", "JobResumed", "Job resumed")
+        )
+        condition = new_condition(SUSPENDED, reason, message, state.now, status=value)
         if not ensure_condition(status, condition):
             return False
-        self._recorder.event(state.job, NORMAL, "Suspended" if suspended else "Resumed", said[2])
+        self._recorder.event(state.job, NORMAL, "Suspended" if suspended else "Resumed", message)
         if not suspended:  # resuming restarts activeDeadlineSeconds
             status["startTime"] = format_time(state.now)
         elif self._config.mutable_scheduling_directives:

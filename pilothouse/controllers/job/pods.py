@@ -88,8 +88,8 @@ def finish_time(pod: Json) -> datetime:
     ]
     ended = [optional_time(part(status, "state", "terminated").get("finishedAt")) for status in statuses]
     last_end = max((moment for moment in ended if moment is not None), default=None) if None not in ended else None
-    found = last_end or _became_unready(pod) or deletion_requested(pod)
-    return found or optional_time(metadata(pod).get("creationTimestamp")) or _BEGINNING
+    end = last_end or _became_unready(pod) or deletion_requested(pod)
+    return end or optional_time(metadata(pod).get("creationTimestamp")) or _BEGINNING
 
 
 def _became_unready(pod: Json) -> datetime | None:

@@ -48,8 +48,8 @@ class Progress:
 
     def verdicts(self) -> dict[str, Verdict | None]:
         """Return the verdict by condition type; None = no problem."""
-        told = ", ".join(sorted(self.errors))
-        message = f"Failed to delete all resource types, {len(self.errors)} remaining: {told}"
+        errors = ", ".join(sorted(self.errors))
+        message = f"Failed to delete all resource types, {len(self.errors)} remaining: {errors}"
         return {
             DISCOVERY_FAILURE: self.discovery_failure,
             CONTENT_FAILURE: (Verdict("ContentDeletionFailed", message) if self.errors else None),
@@ -62,15 +62,16 @@ class Progress:
         return Verdict("SomeResourcesRemain", f"Some resources are remaining: {message}") if message else None
 
     def _finalizers(self) -> Verdict | None:
-        told = _joined(f"{name} in {number} resource instances" for name, number in self.finalizers.items())
-        message = f"Some content in the namespace has finalizers remaining: {told}"
-        return Verdict("SomeFinalizersRemain", message) if told else None
+        finalizers = _joined(f"{name} in {number} resource instances" for name, number in self.finalizers.items())
+        message = f"Some content in the namespace has finalizers remaining: {finalizers}"
+        return Verdict("SomeFinalizersRemain", message) if finalizers else None
 
 
 def discovery_failed(message: str, groups: int) -> Verdict:
     """Return the verdict for `groups` unreadable API groups; 0 = discovery failed entirely."""
-    told = f"Discovery failed for some groups, {groups} failing: {message}" if groups else message
-    return Verdict("DiscoveryFailed", told)
+    if groups:
+        message = f"Discovery failed for some groups, {groups} failing: {message}"
+    return Verdict("DiscoveryFailed", message)
 
 
 def update_conditions(namespace: Json, verdicts: Mapping[str, Verdict | None], now: float) -> Json | None:

@@ -85,6 +85,6 @@ def with_unknown_conditions(node: Json, now: datetime) -> Json:
 
 
 def _age(node: Json, wall: float) -> float:
-    said = metadata(node).get("creationTimestamp")
-    created = parse_time(said) if said else None
+    timestamp = metadata(node).get("creationTimestamp")
+    created = parse_time(timestamp) if timestamp else None
     return 0.0 if created is None else max(0.0, wall - created.timestamp())

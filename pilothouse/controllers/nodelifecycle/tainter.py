@@ -129,7 +129,7 @@ def no_schedule_changes(node: Json) -> tuple[list[TaintIdentity], list[TaintIden
     wanted = [*_wanted_no_schedule(node)]
     present = [taint_identity(taint) for taint in taints_of(node)]
     own = [taint for taint in present if taint[1] == NO_SCHEDULE and taint[0] in _OWN_KEYS]
-    return [taint for taint in wanted if taint not in own], [each for each in own if each not in wanted]
+    return [taint for taint in wanted if taint not in own], [taint for taint in own if taint not in wanted]
 
 
 def _wanted_no_schedule(node: Json) -> Iterator[TaintIdentity]:

@@ -75,8 +75,8 @@ def limit(wish: Wish, behavior: Json | None, history: History, window: float, no
     return _limited(_by_behavior(wish, stable, behavior, history, now), able)
 
 
-def _limited(found: tuple[int, str], able: Condition) -> Limited:
-    replicas, reason = found
+def _limited(replicas_and_reason: tuple[int, str], able: Condition) -> Limited:
+    replicas, reason = replicas_and_reason
     limited = Condition("ScalingLimited", "True", reason, _LIMITS[reason]) if reason else _WITHIN
     return Limited(replicas, (able, limited))
 

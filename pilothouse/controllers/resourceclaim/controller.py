@@ -119,8 +119,8 @@ class _ResourceClaims:
             return
         except Conflict as error:
             raise TryAgain(str(error)) from None
-        except ClaimNotPossible as why:
-            self._recorder.event(obj, WARNING, "FailedResourceClaimCreation", str(why))
+        except ClaimNotPossible as error:
+            self._recorder.event(obj, WARNING, "FailedResourceClaimCreation", str(error))
             raise
 
 

@@ -113,8 +113,8 @@ class PodSyncs:
         self._made.setdefault(uid_of(pod), {})[name] = claim
         return claim
 
-    async def _write_statuses(self, pod: Json, made: dict[str, str | None]) -> None:
-        statuses = [{"name": name, **({"resourceClaimName": claim} if claim else {})} for name, claim in made.items()]
+    async def _write_statuses(self, pod: Json, claims: dict[str, str | None]) -> None:
+        statuses = [{"name": name, **({"resourceClaimName": claim} if claim else {})} for name, claim in claims.items()]
         status = {"resourceClaimStatuses": statuses}
         meta = {"name": name_of(pod), "namespace": namespace_of(pod)}
         applied = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "status": status}

@@ -113,17 +113,21 @@ class QuotaMonitors:
             for resource, monitor in self._monitors.items()
             if resource.group_version in discovered.failed
         }
-        for each in discovered.preferred():
+        for candidate in discovered.preferred():
             evaluator = (
                 self._evaluators(
-                    each.resource.group_resource,
+                    candidate.resource.group_resource,
                     lambda: extended_resources(self._context.informer(DEVICE_CLASSES).indexer.list()),
                 )
-                if (each.namespaced and not each.is_subresource and all(verb in each.verbs for verb in _VERBS))
+                if (
+                    candidate.namespaced
+                    and not candidate.is_subresource
+                    and all(verb in candidate.verbs for verb in _VERBS)
+                )
                 else None
             )
             if evaluator is not None and evaluator.matching(names):
-                wanted[each.resource] = evaluator
+                wanted[candidate.resource] = evaluator
         return wanted
 
     def _monitor(self, resource: GroupVersionResource, evaluator: QuotaEvaluator) -> QuotaMonitor:
