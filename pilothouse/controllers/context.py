@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
 
 from prometheus_client import CollectorRegistry
 
@@ -35,9 +36,12 @@ from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, metadata
 
 T = TypeVar("T", bound=Hashable)
+M = TypeVar("M")
 
 SignToken: TypeAlias = Callable[[Json], Awaitable[str]]
 """Returns a token with these claims. Raises OSError or ValueError if the key cannot be read."""
+_metrics_by_registry: WeakKeyDictionary[CollectorRegistry, dict[Any, Any]] = WeakKeyDictionary()
+"""Metrics outlive a term: one instance per registry, so that counters continue across terms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +170,12 @@ def with_last_state(handler: Callable[[Json], None]) -> Callable[[Deleted], None
 def _without_managed_fields(obj: Json) -> Json:
     metadata(obj).pop("managedFields", None)
     return obj
+
+
+def metrics_in(registry: CollectorRegistry, make: Callable[[CollectorRegistry], M]) -> M:
+    """Return the metrics created by `make` for the registry, created on first use."""
+    by_factory = _metrics_by_registry.setdefault(registry, {})
+    if make not in by_factory:
+        by_factory[make] = make(registry)
+    metrics: M = by_factory[make]
+    return metrics

@@ -16,8 +16,7 @@ from pilothouse.client.cache.shared_informer import wait_for_cache_sync
 from pilothouse.client.events.event import timestamp
 from pilothouse.client.rest.options import DeleteOptions, PatchType
 from pilothouse.client.wait import until
-from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.metrics import metrics_in
+from pilothouse.controllers.context import ControllerContext, metrics_in
 from pilothouse.controllers.resources import NODES, PODS
 from pilothouse.kinds import nodes
 from pilothouse.kinds.deletion import is_deleting

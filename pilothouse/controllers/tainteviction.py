@@ -17,8 +17,7 @@ from pilothouse.client.controller import Controller
 from pilothouse.client.events.event import NORMAL, EventSource, timestamp
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.options import PatchType
-from pilothouse.controllers.context import ControllerContext, with_last_state
-from pilothouse.controllers.metrics import metrics_in
+from pilothouse.controllers.context import ControllerContext, metrics_in, with_last_state
 from pilothouse.controllers.pod_index import PODS_BY_NODE, index_pods_by_node
 from pilothouse.controllers.resources import NODES, PODS
 from pilothouse.kinds.pods import node_name

@@ -11,8 +11,7 @@ from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.clock import utc_now
 from pilothouse.client.controller import Controller, Requeue
 from pilothouse.client.rest.options import DeleteOptions
-from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.metrics import metrics_in
+from pilothouse.controllers.context import ControllerContext, metrics_in
 from pilothouse.controllers.resources import JOBS
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import NotFound

@@ -115,7 +115,7 @@ MEMOS = {
         "scheduler/queue/scheduling_queue:QueueingHints._concerned",
         "client/workqueue/metrics:_collectors",
         "controllers/context:ControllerContext._informers",
-        "controllers/metrics:_made",
+        "controllers/context:_metrics_by_registry",
         "kube/rbac/bootstrap_policy:BootstrapObjects.by_kind",
         "kube/registries:Registries._by_identity",
         "kube/registries:Registries._by_resource",

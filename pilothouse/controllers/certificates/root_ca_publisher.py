@@ -12,8 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.controller import Controller, enqueue_mapped
-from pilothouse.controllers.context import ControllerConfig, ControllerContext, ObjectSelection
-from pilothouse.controllers.metrics import metrics_in
+from pilothouse.controllers.context import ControllerConfig, ControllerContext, ObjectSelection, metrics_in
 from pilothouse.controllers.namespace_state import is_active, is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import CONFIG_MAPS, NAMESPACES
 from pilothouse.machinery.errors import NotFound

@@ -22,9 +22,8 @@ from pilothouse.controllers.resources import CONTROLLER_REVISIONS, DAEMON_SETS, 
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
 from pilothouse.controllers.workloads.notifications import OwnedNotifications, Pacing, PodNotifications
 from pilothouse.controllers.workloads.owner_lookup import OwnerLookup, controlled_or_orphaned, index_by_controller
-from pilothouse.controllers.workloads.pod_control import PodControl
+from pilothouse.controllers.workloads.pod_control import CONTROLLER_REVISION_HASH, PodControl
 from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
-from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.nodes import taints_of
 from pilothouse.kinds.owners import controller_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from pilothouse.apiserver.server.features import enabled
-from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH
+from pilothouse.controllers.workloads.pod_control import CONTROLLER_REVISION_HASH
 from pilothouse.kinds.node_affinity import node_affinity_of, required_node_affinity
 from pilothouse.kinds.pods import node_name
 from pilothouse.kinds.tolerations import NO_EXECUTE, NO_SCHEDULE, first_untolerated, with_toleration

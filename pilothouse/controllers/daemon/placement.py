@@ -13,8 +13,12 @@ from pilothouse.controllers.daemon.node_fit import daemon_template, template_on_
 from pilothouse.controllers.daemon.view import DaemonView, oldest_first
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
-from pilothouse.controllers.workloads.pod_control import PodControl, SlowStartError, slow_start
-from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH
+from pilothouse.controllers.workloads.pod_control import (
+    CONTROLLER_REVISION_HASH,
+    PodControl,
+    SlowStartError,
+    slow_start,
+)
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import has_ended, is_ready, node_name
 from pilothouse.machinery.dataclass import dataclass

@@ -15,7 +15,7 @@ from pilothouse.controllers.daemon.placement import Plan
 from pilothouse.controllers.daemon.view import DaemonView, max_surge, max_unavailable
 from pilothouse.controllers.history import holds_template_of, named_revision, number_of
 from pilothouse.controllers.resources import CONTROLLER_REVISIONS, DAEMON_SETS, PODS
-from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH, template_hash
+from pilothouse.controllers.workloads.pod_control import CONTROLLER_REVISION_HASH, template_hash
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import AlreadyExists

@@ -31,7 +31,7 @@ from pilothouse.controllers.deployment.status import (
 )
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import DEPLOYMENTS, REPLICA_SETS
-from pilothouse.controllers.workloads.template_hash import POD_TEMPLATE_HASH, template_hash
+from pilothouse.controllers.workloads.pod_control import POD_TEMPLATE_HASH, template_hash
 from pilothouse.kinds.conditions import find_in
 from pilothouse.kinds.owners import controller_ref, is_controlled_by
 from pilothouse.machinery.dataclass import dataclass

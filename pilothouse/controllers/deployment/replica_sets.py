@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
-from pilothouse.controllers.workloads.template_hash import POD_TEMPLATE_HASH
+from pilothouse.controllers.workloads.pod_control import POD_TEMPLATE_HASH
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import parse_int64, scaled_int_or_percent
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of, text, uid_of

@@ -36,7 +36,7 @@ from pilothouse.controllers.deployment.replica_sets import (
     total_size,
 )
 from pilothouse.controllers.deployment.status import is_complete
-from pilothouse.controllers.workloads.template_hash import POD_TEMPLATE_HASH
+from pilothouse.controllers.workloads.pod_control import POD_TEMPLATE_HASH
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import has_ended
 from pilothouse.machinery.dataclass import dataclass

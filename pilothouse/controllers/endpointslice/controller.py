@@ -9,14 +9,13 @@ from pilothouse.client.cache.keys import deletion_handling_key
 from pilothouse.client.controller import Controller, Requeue
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
-from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.context import ControllerContext, metrics_in
 from pilothouse.controllers.endpointslice.endpoint import ZONE_LABEL
 from pilothouse.controllers.endpointslice.metrics import ServiceSliceMetrics
 from pilothouse.controllers.endpointslice.reconciler import CONTROLLER, ReconcileFailed, Reconciler
 from pilothouse.controllers.endpointslice.service_syncs import MAX_RETRIES, STALE, ServiceSyncs, has_endpoints_of_pods
 from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker, SliceEvents
 from pilothouse.controllers.endpointslice.writer import SliceWriter
-from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.resources import ENDPOINT_SLICES, NODES
 from pilothouse.kinds import nodes
 from pilothouse.kinds.deletion import is_deleting

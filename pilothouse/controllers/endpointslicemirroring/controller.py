@@ -13,13 +13,12 @@ from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.controller import Controller, Requeue
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
-from pilothouse.controllers.context import ControllerContext, with_last_state
+from pilothouse.controllers.context import ControllerContext, metrics_in, with_last_state
 from pilothouse.controllers.endpoint.controller import LEADER_ANNOTATION
 from pilothouse.controllers.endpointslice.service_syncs import MAX_RETRIES, STALE, selector_of
 from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker, SliceEvents
 from pilothouse.controllers.endpointslice.writer import SliceWriter
 from pilothouse.controllers.endpointslicemirroring.reconciler import CONTROLLER, MirroringMetrics, MirroringReconciler
-from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.resources import ENDPOINT_SLICES, ENDPOINTS, SERVICES
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.objects import Json, annotations_of, labels_of

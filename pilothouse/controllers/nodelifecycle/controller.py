@@ -21,8 +21,7 @@ from pilothouse.client.events.event import NORMAL, WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.client import Client
 from pilothouse.client.wait import until
-from pilothouse.controllers.context import ControllerContext, ObjectSelection
-from pilothouse.controllers.metrics import metrics_in
+from pilothouse.controllers.context import ControllerContext, ObjectSelection, metrics_in
 from pilothouse.controllers.nodelifecycle.health import (
     READY,
     NodeHealth,

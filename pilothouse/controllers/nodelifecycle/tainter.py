@@ -13,8 +13,7 @@ from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.controller import Controller
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import PatchType
-from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.metrics import metrics_in
+from pilothouse.controllers.context import ControllerContext, metrics_in
 from pilothouse.controllers.nodelifecycle.health import READY
 from pilothouse.controllers.nodelifecycle.metrics import NodeLifecycleMetrics
 from pilothouse.controllers.nodelifecycle.zones import Zones, zone_key

@@ -12,8 +12,7 @@ from pilothouse.client.controller import Controller, TryAgain
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.client import Client
-from pilothouse.controllers.context import ControllerContext, with_last_state
-from pilothouse.controllers.metrics import metrics_in
+from pilothouse.controllers.context import ControllerContext, metrics_in, with_last_state
 from pilothouse.controllers.resourceclaim.pod_syncs import (
     CLAIMS_BY_POD,
     FINALIZER,

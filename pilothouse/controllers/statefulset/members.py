@@ -15,8 +15,7 @@ from pilothouse.controllers.statefulset.identity import (
     set_identity,
     volumes_with_claims,
 )
-from pilothouse.controllers.workloads.pod_control import pod_from_template
-from pilothouse.controllers.workloads.template_hash import CONTROLLER_REVISION_HASH
+from pilothouse.controllers.workloads.pod_control import CONTROLLER_REVISION_HASH, pod_from_template
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import is_available, is_ready, phase_of
 from pilothouse.machinery.dataclass import dataclass

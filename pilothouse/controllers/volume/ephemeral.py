@@ -12,8 +12,7 @@ from pilothouse.client.cache.keys import deletion_handling_key, meta_namespace_k
 from pilothouse.client.controller import Controller
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
-from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.metrics import metrics_in
+from pilothouse.controllers.context import ControllerContext, metrics_in
 from pilothouse.controllers.pod_index import PODS_BY_CLAIM, index_pods_by_claim
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PODS
 from pilothouse.kinds.deletion import is_deleting

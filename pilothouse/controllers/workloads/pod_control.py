@@ -1,10 +1,13 @@
-"""Creation and deletion of an owner's pods, with events."""
+"""Creation and deletion of an owner's pods, with events; hash labels distinguish pods of different templates."""
 
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
+
+import orjson
 
 from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.client.events.recorder import EventRecorder
@@ -14,6 +17,7 @@ from pilothouse.controllers.namespace_state import is_refusal_of_terminating_nam
 from pilothouse.controllers.resources import PODS
 from pilothouse.kinds.owners import controller_ref
 from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.names_generator import safe_encode
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.status_error import PilothouseError, StatusError
 
@@ -21,6 +25,8 @@ _MAX_PREFIX = 253
 _FIRST_BATCH, _LARGEST_BATCH = 1, 64
 T = TypeVar("T")
 AT_ONCE = 16
+POD_TEMPLATE_HASH = "pod-template-hash"
+CONTROLLER_REVISION_HASH = "controller-revision-hash"
 
 
 class NoLabels(PilothouseError):
@@ -137,3 +143,15 @@ async def few_at_once(work: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> l
         for _ in range(min(AT_ONCE, len(work))):
             tasks.create_task(take_turns())
     return [results[number] for number in range(len(work))]
+
+
+def template_hash(template: Json, collisions: int | None = None) -> str:
+    """Return a short deterministic hash of template and collision count.
+
+    Upstream hashes Go's printed struct, which is not reproducible here. Controllers that take over compare templates,
+    never hashes.
+    """
+    data = orjson.dumps(template, option=orjson.OPT_SORT_KEYS)
+    if collisions is not None:
+        data += collisions.to_bytes(8, "little")
+    return safe_encode(str(zlib.crc32(data)))
