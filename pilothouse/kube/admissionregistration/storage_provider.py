@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
 from pilothouse.apiserver.endpoints.routes import Deprecation
@@ -32,6 +34,7 @@ from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import in_version, served
 from pilothouse.machinery.field import root
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.objects import Json, part
 
 _V1, _V1BETA1, _V1ALPHA1 = (GroupVersion(GROUP, version) for version in ("v1", "v1beta1", "v1alpha1"))
 _WEBHOOKS = (VALIDATING_WEBHOOK_CONFIGURATIONS, MUTATING_WEBHOOK_CONFIGURATIONS)
@@ -54,7 +57,8 @@ class AdmissionRegistrationStorageProvider:
             *in_version(_V1, mutating),
             served(policies, statuses, subresource="status"),
         ]
-        alpha = in_version(_V1ALPHA1, mutating, deprecation=Deprecation("1.35", "1.38"))
+        policy, binding = in_version(_V1ALPHA1, mutating, deprecation=Deprecation("1.35", "1.38"))
+        alpha = [policy, replace(binding, default=_default_alpha_binding)]
         versions = [APIVersion(_V1, resources), APIVersion(_V1BETA1, mutating), APIVersion(_V1ALPHA1, alpha)]
         return APIGroup(GROUP, versions)
 
@@ -66,6 +70,13 @@ class AdmissionRegistrationStorageProvider:
             served(policies, ParamCheckedStorage(policies, to_kind, root("spec", "paramKind"))),
             served(bindings, ParamCheckedStorage(bindings, to_reference, root("spec", "paramRef"))),
         ]
+
+
+def _default_alpha_binding(obj: Json) -> None:
+    """Set the defaults, and one that only v1alpha1 has."""
+    MUTATING_ADMISSION_POLICY_BINDINGS.strategy.default(obj)
+    if (reference := part(obj, "spec").get("paramRef")) is not None:
+        reference.setdefault("parameterNotFoundAction", "Deny")
 
 
 def _resolver(registries: Registries) -> ResolveKind:

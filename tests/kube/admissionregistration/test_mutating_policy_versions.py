@@ -37,3 +37,21 @@ async def test_a_binding_reads_back_as_it_was_written(tmp_path: Path) -> None:
     assert (patched["spec"]["policyName"], patched["metadata"]["generation"]) == ("q", 2)
     assert stored is not None
     assert orjson.loads(stored.value)["apiVersion"] == "admissionregistration.k8s.io/v1beta1"
+
+
+async def test_v1alpha1_binding_denies_requests_without_parameters_by_default() -> None:
+    group = "admissionregistration.k8s.io"
+    binding: Json = {
+        "apiVersion": f"{group}/v1alpha1",
+        "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": {"name": "b"},
+        "spec": {"policyName": "p", "paramRef": {"name": "x"}},
+    }
+    async with whole_server(runtime_config=f"{group}/v1alpha1=true") as api:
+        path = f"/apis/{group}/v1alpha1/mutatingadmissionpolicybindings"
+        created = await api.request("POST", path, binding)
+        assert created.status == 201, created.body
+        assert created.json["spec"]["paramRef"] == {"name": "x", "parameterNotFoundAction": "Deny"}
+        refused = await api.request("POST", BINDINGS, binding | {"apiVersion": f"{group}/v1"})
+        assert refused.status == 422
+        assert "spec.paramRef.parameterNotFoundAction: Required value" in refused.json["message"]
