@@ -113,7 +113,11 @@ class FairThread:
 
     def submit(self, job: Job) -> None:
         with self._changed:
-            self._start()
+            # The thread starts with the first job: most processes never need it.
+            if not self._is_started:
+                self._is_started = True
+                sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_INTERVAL))
+                threading.Thread(target=self._run, name=self._name, daemon=True).start()
             job.submitted = time.monotonic()
             queue = self._waiting.setdefault(job.flow, deque())
             queue.appendleft(job) if job.continues else queue.append(job)
@@ -147,13 +151,6 @@ class FairThread:
 
     def _is_outranked(self) -> bool:
         return any(thread.running is not None or thread._waiting for thread in self._threads.threads[: self._rank])
-
-    def _start(self) -> None:
-        """Start the thread with the first job: most processes never need it."""
-        if not self._is_started:
-            self._is_started = True
-            sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_INTERVAL))
-            threading.Thread(target=self._run, name=self._name, daemon=True).start()
 
     def _run(self) -> None:
         self._threads.by_ident[threading.get_ident()] = self

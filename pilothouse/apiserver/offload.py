@@ -143,7 +143,11 @@ async def _in_thread(weight: Weight, work: Callable[[], T]) -> T:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
             if not thread.withdraw(job):
-                await _until_done(future)
+                # Wait until the work is over, even if the caller is cancelled repeatedly.
+                while not future.done():
+                    with suppress(asyncio.CancelledError):
+                        await asyncio.wait([future])
+                future.exception()
             raise
         finally:
             weight.is_offloaded = False
@@ -160,14 +164,6 @@ def _without_collections(weight: Weight) -> Iterator[None]:
         yield
     finally:
         _pause.end()
-
-
-async def _until_done(future: asyncio.Future[Any]) -> None:
-    """Return when the work is over, even if the caller is cancelled repeatedly."""
-    while not future.done():
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait([future])
-    future.exception()
 
 
 def _settle(future: asyncio.Future[T], result: Any, error: BaseException | None) -> None:

@@ -75,7 +75,16 @@ def request_info(request: Request) -> RequestInfo:
     info = _from_path(request.method, request.path)
     if not info.is_resource or info.name or info.verb not in ("get", "delete", "watch"):
         return info
-    return _with_query(info, request)
+    # `watch` makes a list a watch, and a field selector may name one object.
+    verb, name = info.verb, info.name
+    if verb == "get":
+        verb, name = "watch" if boolean(request, "watch") else "list", _selected_name(request)
+    elif verb == "delete":
+        verb = "deletecollection"
+    if verb in _VERBS_WITH_SELECTORS and not info.verb_in_path:
+        by_fields, by_labels = request.whole_param("fieldSelector"), request.whole_param("labelSelector")
+        return replace(info, verb=verb, name=name, field_selector=by_fields, label_selector=by_labels)
+    return replace(info, verb=verb, name=name)
 
 
 def verb_of(method: str) -> str:
@@ -125,19 +134,6 @@ def _split_namespace(parts: list[str]) -> tuple[str, list[str]]:
     if len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES:
         return parts[1], parts[2:]
     return parts[1], parts
-
-
-def _with_query(info: RequestInfo, request: Request) -> RequestInfo:
-    """Evaluate the query of a collection: `watch` makes a list a watch, and a field selector may name one object."""
-    verb, name = info.verb, info.name
-    if verb == "get":
-        verb, name = "watch" if boolean(request, "watch") else "list", _selected_name(request)
-    elif verb == "delete":
-        verb = "deletecollection"
-    if verb in _VERBS_WITH_SELECTORS and not info.verb_in_path:
-        by_fields, by_labels = request.whole_param("fieldSelector"), request.whole_param("labelSelector")
-        return replace(info, verb=verb, name=name, field_selector=by_fields, label_selector=by_labels)
-    return replace(info, verb=verb, name=name)
 
 
 def _selected_name(request: Request) -> str:

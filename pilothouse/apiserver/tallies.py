@@ -130,17 +130,13 @@ class HistogramTally(Collector):
         family = HistogramMetricFamily(*self._family, labels=self.labels)
         for labels, row in list(self._rows.items()):  # rows may be added concurrently
             if any(row.counts) or not self.labels:
-                family.add_metric(labels, self._buckets(row), row.sum)
+                names = [*(f"{bound:.15g}" for bound in self._bounds), "+Inf"]
+                total, buckets = 0, []
+                for name, count in zip(names, row.counts, strict=True):
+                    total += count
+                    buckets.append((name, float(total)))
+                family.add_metric(labels, buckets, row.sum)
         yield family
-
-    def _buckets(self, row: HistogramRow) -> list[tuple[str, float]]:
-        """Return the cumulative buckets."""
-        names = [*(f"{bound:.15g}" for bound in self._bounds), "+Inf"]
-        total, buckets = 0, []
-        for name, count in zip(names, row.counts, strict=True):
-            total += count
-            buckets.append((name, float(total)))
-        return buckets
 
     def totals(self) -> Iterator[tuple[Labels, int, float]]:
         """Yield (labels, number of observations, sum) of each row."""

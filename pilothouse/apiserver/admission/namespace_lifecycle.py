@@ -39,17 +39,13 @@ class NamespaceLifecycle:
         if phase is None:
             raise NotFound.of(_NAMESPACES, attributes.namespace)
         if phase == "Terminating":
-            raise _terminating(attributes)
-
-
-def _terminating(attributes: Attributes) -> Forbidden:
-    namespace = attributes.namespace
-    why = f"unable to create new content in namespace {namespace} because it is being terminated"
-    error = refused(attributes, why)
-    cause = {
-        "reason": "NamespaceTerminating",
-        "message": f"namespace {namespace} is being terminated",
-        "field": "metadata.namespace",
-    }
-    error.details = (error.details or {}) | {"causes": [cause]}
-    return error
+            namespace = attributes.namespace
+            why = f"unable to create new content in namespace {namespace} because it is being terminated"
+            error = refused(attributes, why)
+            cause = {
+                "reason": "NamespaceTerminating",
+                "message": f"namespace {namespace} is being terminated",
+                "field": "metadata.namespace",
+            }
+            error.details = (error.details or {}) | {"causes": [cause]}
+            raise error

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity, identity
-from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
+from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED
 from pilothouse.apiserver.webhook.reviews import (
     ReviewFailed,
     ReviewWebhook,
@@ -27,7 +26,17 @@ class WebhookTokens:
     async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
         wanted = self._audiences if audiences is None else tuple(audiences)
         try:
-            return self._identity(await self._review(token, wanted), wanted)
+            spec: Json = {"token": token} | ({"audiences": list(wanted)} if wanted else {})
+            review = {
+                "kind": "TokenReview",
+                "apiVersion": f"authentication.k8s.io/{self._version}",
+                "metadata": {},
+                "spec": spec,
+                "status": {"user": {}},
+            }
+            return self._identity(
+                checked_status(await self._webhook.review(review), authenticated=bool, error=str), wanted
+            )
         except ReviewFailed as error:
             raise InvalidToken(str(error)) from None
 
@@ -41,29 +50,16 @@ class WebhookTokens:
             if error := status.get("error"):
                 raise InvalidToken(error)
             return None
-        return TokenIdentity(_user(status.get("user")), accepted)
-
-    async def _review(self, token: str, audiences: tuple[str, ...]) -> Json:
-        """Return the status. Raises ReviewFailed."""
-        spec: Json = {"token": token} | ({"audiences": list(audiences)} if audiences else {})
-        review = {
-            "kind": "TokenReview",
-            "apiVersion": f"authentication.k8s.io/{self._version}",
-            "metadata": {},
-            "spec": spec,
-            "status": {"user": {}},
-        }
-        return checked_status(await self._webhook.review(review), authenticated=bool, error=str)
-
-
-def _user(info: Any) -> User:
-    """Raises InvalidToken, ReviewFailed."""
-    fields = checked_fields(info, "status.user", username=str, uid=str, extra=dict)
-    groups = checked_texts(fields.get("groups"), "status.user.groups")
-    extra = fields.get("extra") or {}
-    return identity(
-        fields.get("username") or "",
-        uid=fields.get("uid") or "",
-        groups=groups if ALL_AUTHENTICATED in groups else (*groups, ALL_AUTHENTICATED),
-        extra={key: checked_texts(values, "status.user.extra") for key, values in extra.items()},
-    )
+        info = status.get("user")
+        fields = checked_fields(info, "status.user", username=str, uid=str, extra=dict)
+        groups = checked_texts(fields.get("groups"), "status.user.groups")
+        extra = fields.get("extra") or {}
+        return TokenIdentity(
+            identity(
+                fields.get("username") or "",
+                uid=fields.get("uid") or "",
+                groups=groups if ALL_AUTHENTICATED in groups else (*groups, ALL_AUTHENTICATED),
+                extra={key: checked_texts(values, "status.user.extra") for key, values in extra.items()},
+            ),
+            accepted,
+        )

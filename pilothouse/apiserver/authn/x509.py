@@ -59,20 +59,17 @@ class X509Authenticator:
         if not certificate.common_name:
             return None
         try:
-            user = _user_of(certificate)
+            user = identity(
+                certificate.common_name,
+                uid=certificate.uid if enabled("AllowParsingUserUIDFromCertAuth") else "",
+                groups=(*certificate.organizations, ALL_AUTHENTICATED),
+                extra={
+                    "authentication.kubernetes.io/credential-id": (
+                        f"X509SHA256={hashlib.sha256(certificate.der).hexdigest()}",
+                    )
+                },
+            )
         except InvalidIdentity:
             raise Unauthorized from None
         self._users.put(certificate.der, user, size=2 * len(certificate.der))
         return user
-
-
-def _user_of(certificate: ClientCertificate) -> User:
-    """Raises InvalidIdentity."""
-    return identity(
-        certificate.common_name,
-        uid=certificate.uid if enabled("AllowParsingUserUIDFromCertAuth") else "",
-        groups=(*certificate.organizations, ALL_AUTHENTICATED),
-        extra={
-            "authentication.kubernetes.io/credential-id": (f"X509SHA256={hashlib.sha256(certificate.der).hexdigest()}",)
-        },
-    )

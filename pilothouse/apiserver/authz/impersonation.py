@@ -122,15 +122,7 @@ class Impersonation:
         if self.mode.name:
             verb = f"impersonate-on:{self.mode.name}:{self.attributes.verb}"
             await self._authorize(replace(self.attributes, verb=verb))
-        groups = await self._authorize_name(wanted)
-        if wanted.uid:
-            await self._authorize(self._part("uids", wanted.uid, group=_AUTHENTICATION))
-        await self._authorize_groups(wanted.groups)
-        await self._authorize_extra(wanted.extra)
-        return replace(wanted, groups=_with_standing(wanted.name, groups))
-
-    async def _authorize_name(self, wanted: User) -> tuple[str, ...]:
-        """Return the user's groups; groups of nodes and service accounts derive from the name."""
+        # Groups of nodes and service accounts derive from the name.
         part, groups = self._part("users", wanted.name), wanted.groups
         account = service_account_name(wanted.name)
         if self.mode.name and node_name(wanted.name):
@@ -140,7 +132,11 @@ class Impersonation:
             part = replace(part, resource="serviceaccounts", namespace=account.namespace, name=account.name)
             groups = groups or group_names(account.namespace)
         await self._authorize(part)
-        return groups
+        if wanted.uid:
+            await self._authorize(self._part("uids", wanted.uid, group=_AUTHENTICATION))
+        await self._authorize_groups(wanted.groups)
+        await self._authorize_extra(wanted.extra)
+        return replace(wanted, groups=_with_standing(wanted.name, groups))
 
     async def _authorize_groups(self, groups: tuple[str, ...]) -> None:
         part = self._part("groups", "")

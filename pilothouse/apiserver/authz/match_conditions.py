@@ -59,9 +59,11 @@ class ReviewConditions:
         """Return whether all conditions hold. Raises MatchFailed."""
         if not self._expressions:
             return True
-        evaluator = ExpressionEvaluator(
-            Activation({"request": _with_zero_values(spec)}, {}), None, MATCH_CONDITIONS_BUDGET
-        )
+        # Zero values for missing fields, so that expressions need no presence tests.
+        seen: Json = {"user": "", "groups": [], "uid": "", "extra": {}} | spec
+        if "resourceAttributes" in spec:
+            seen["resourceAttributes"] = dict.fromkeys(_ATTRIBUTES, "") | spec["resourceAttributes"]
+        evaluator = ExpressionEvaluator(Activation({"request": seen}, {}), None, MATCH_CONDITIONS_BUDGET)
         errors = []
         try:
             for expression in self._expressions:
@@ -75,11 +77,3 @@ class ReviewConditions:
         if errors:
             raise MatchFailed(aggregate(errors))
         return True
-
-
-def _with_zero_values(spec: Json) -> Json:
-    """Return the spec with zero values for missing fields, so that expressions need no presence tests."""
-    seen: Json = {"user": "", "groups": [], "uid": "", "extra": {}} | spec
-    if "resourceAttributes" in spec:
-        seen["resourceAttributes"] = dict.fromkeys(_ATTRIBUTES, "") | spec["resourceAttributes"]
-    return seen

@@ -69,7 +69,11 @@ class UpdateAdmission:
         return await storage.update(ctx, name, replace(update, make=admitted_without_owners))
 
     async def _validate_create(self, obj: Json) -> None:
-        await _authorize_create(self.request, self.scope)
+        # A create by update also requires the permission to create.
+        attributes = replace(attributes_of(self.request), verb="create")
+        answer = await self.scope.authorizer.authorize(attributes)
+        if answer.decision is not Decision.ALLOW:
+            raise forbidden(attributes, answer.reason)
         await self.scope.admission.validate(self._attributes(Operation.CREATE, obj, None))
 
     async def _validate_update(self, obj: Json, old: Json) -> None:
@@ -86,14 +90,6 @@ class UpdateAdmission:
             options=admission_options(kind, self.options.raw),
             dry_run=self.options.dry_run,
         )
-
-
-async def _authorize_create(request: Request, scope: RequestScope) -> None:
-    """Raise Forbidden unless the user may also create the object."""
-    attributes = replace(attributes_of(request), verb="create")
-    answer = await scope.authorizer.authorize(attributes)
-    if answer.decision is not Decision.ALLOW:
-        raise forbidden(attributes, answer.reason)
 
 
 _WARNING = (

@@ -76,7 +76,8 @@ def with_authentication(
                 _FAILURE.observe(start)
                 raise Unauthorized
             _SUCCESS.observe(start)
-            AUTHENTICATED_USER_REQUESTS.inc(_kind_of(user.name))
+            username = user.name  # never a label itself
+            AUTHENTICATED_USER_REQUESTS.inc(_NAMED.get(username) or (_EMAIL if "@" in username else _OTHER))
             request.user = user
             for headers in front_proxy:
                 headers.strip(request)
@@ -85,8 +86,3 @@ def with_authentication(
         return authenticate
 
     return wrap
-
-
-def _kind_of(username: str) -> tuple[str]:
-    """Return the metric label of a user. User names do not become labels."""
-    return _NAMED.get(username) or (_EMAIL if "@" in username else _OTHER)

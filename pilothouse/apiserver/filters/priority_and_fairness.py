@@ -45,12 +45,23 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
             is_watch, is_read = info.verb == "watch", info.verb in READ_ONLY
             if info.is_long_running and not is_watch:
                 return await handler(request)
-            work = _work(request, flow, stats_of)
+            if flow.is_exempt:  # counts as one seat
+                count_watchers(request, stats_of, flow.series)
+                work = ONE_SEAT
+            else:
+                work = estimate(request, stats_of, flow.series)
+            flow.series.estimated_seats.observe(work.seats)
             ticket = Ticket(work.seats, flow.distinguisher, flow.schema.name, about=request, is_read=is_read)
             use = controller.reads if is_read else controller.writes
             try:
                 if not flow.level.queues.start(ticket):
-                    await _wait(flow, ticket, control.wait_limit, use)
+                    use.change(0, waiting=1)
+                    try:
+                        await flow.level.queues.wait(ticket, flow.entropy, timeout=control.wait_limit)
+                    finally:
+                        use.change(0, waiting=-1)
+                    waited_in_queue(ticket.started - ticket.arrived)
+                    WAIT.observe((*flow.series.labels, "true"), ticket.started - ticket.arrived)
             except Rejected as why:
                 labels = flow.series.labels
                 REJECTED.inc((*labels, str(why)))
@@ -107,28 +118,6 @@ class _WatchSeats:
         self.request.on_delegation = None
         self.use.change(-1)
         _give_back(self.flow, self.ticket, self.work, is_watch=True)
-
-
-def _work(request: Request, flow: Flow, stats_of: StatsOf) -> WorkEstimate:
-    """Return the work of a request. Exempt requests count as one seat."""
-    if flow.is_exempt:
-        count_watchers(request, stats_of, flow.series)
-        work = ONE_SEAT
-    else:
-        work = estimate(request, stats_of, flow.series)
-    flow.series.estimated_seats.observe(work.seats)
-    return work
-
-
-async def _wait(flow: Flow, ticket: Ticket, limit: float, use: KindUse) -> None:
-    """Raises Rejected."""
-    use.change(0, waiting=1)
-    try:
-        await flow.level.queues.wait(ticket, flow.entropy, timeout=limit)
-    finally:
-        use.change(0, waiting=-1)
-    waited_in_queue(ticket.started - ticket.arrived)
-    WAIT.observe((*flow.series.labels, "true"), ticket.started - ticket.arrived)
 
 
 def _give_back(flow: Flow, ticket: Ticket, work: WorkEstimate, *, is_watch: bool = False) -> None:

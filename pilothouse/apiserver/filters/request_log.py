@@ -90,18 +90,14 @@ def log_request(request: Request, code: int, seconds: float) -> None:
         )
     if seconds > SLOW and request.info.is_resource and not request.info.is_long_running:
         # The server's own requests may wait for its start.
-        log.log(_OWN if request.is_own else logging.INFO, "%s", _slow(request, seconds))
-
-
-def _slow(request: Request, seconds: float) -> str:
-    """Return a trace without steps in the format of k8s.io/utils/trace."""
-    name = _SPANS.get(request.info.verb, "Delete")
-    fields = ",".join(f"{key}:{value}" for key, value in trace_fields(request).items())
-    begun = time.time() - seconds
-    at = time.strftime("%d-%b-%Y %H:%M:%S", time.gmtime(begun)) + f".{int(begun % 1 * 1000):03d}"
-    trace, took = getrandbits(31), _duration(seconds)
-    first = f'Trace[{trace}]: "{name}" {fields} ({at}) (total time: {int(seconds * 1000)}ms):'
-    return f"{first}\nTrace[{trace}]: [{took}] [{took}] END"
+        # A trace without steps, in the format of k8s.io/utils/trace.
+        name = _SPANS.get(request.info.verb, "Delete")
+        fields = ",".join(f"{key}:{value}" for key, value in trace_fields(request).items())
+        begun = time.time() - seconds
+        at = time.strftime("%d-%b-%Y %H:%M:%S", time.gmtime(begun)) + f".{int(begun % 1 * 1000):03d}"
+        trace, took = getrandbits(31), _duration(seconds)
+        first = f'Trace[{trace}]: "{name}" {fields} ({at}) (total time: {int(seconds * 1000)}ms):'
+        log.log(_OWN if request.is_own else logging.INFO, "%s", f"{first}\nTrace[{trace}]: [{took}] [{took}] END")
 
 
 def _duration(seconds: float) -> str:

@@ -119,7 +119,16 @@ class _ChunkedBody:
     def _is_end(self, line: bytes) -> bool:
         """Handle a complete line. Returns whether the line was the last."""
         if self._expected is _Expected.TRAILERS:
-            return self._is_last_trailer(line)
+            if not line.endswith(b"\r\n"):
+                raise BadMessage("malformed chunked encoding")
+            if line == b"\r\n":
+                return True
+            self._trailers += 1
+            if self._trailers > _MOST_TRAILERS:
+                raise MessageTooLarge("message exceeded configured size limit")
+            if parse_field(line[:-2])[0] in _NOT_IN_TRAILERS:
+                raise BadMessage("malformed header field")
+            return False
         if self._expected is _Expected.DATA_END:
             self._expected = _Expected.SIZE
             return False
@@ -128,18 +137,6 @@ class _ChunkedBody:
             raise BadMessage("malformed chunked encoding")
         self._left = int(found[1], 16)
         self._expected = _Expected.DATA if self._left else _Expected.TRAILERS
-        return False
-
-    def _is_last_trailer(self, line: bytes) -> bool:
-        if not line.endswith(b"\r\n"):
-            raise BadMessage("malformed chunked encoding")
-        if line == b"\r\n":
-            return True
-        self._trailers += 1
-        if self._trailers > _MOST_TRAILERS:
-            raise MessageTooLarge("message exceeded configured size limit")
-        if parse_field(line[:-2])[0] in _NOT_IN_TRAILERS:
-            raise BadMessage("malformed header field")
         return False
 
     def close(self) -> None:

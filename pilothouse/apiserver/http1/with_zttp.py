@@ -49,23 +49,20 @@ class ZttpRequestParser:
         if self._is_long:
             return self._collect(data)
         try:
-            events = self._events(self._connection.receive_event(data))
+            event = self._connection.receive_event(data)
+            events: list[RequestEvent] = []
+            while event is not zttp.NEED_DATA:
+                if isinstance(event, zttp.Request):
+                    events.append(self._begin(event))
+                elif isinstance(event, zttp.Data):
+                    events.append(event.data)
+                elif isinstance(event, zttp.EndOfMessage):
+                    events.append(END)
+                event = self._connection.next_event()
         except zttp.RemoteProtocolError as error:
             return self._look_again(str(error), data)
         if not self._in_body:
             self._head += data
-        return events
-
-    def _events(self, event: zttp.Event) -> list[RequestEvent]:
-        events: list[RequestEvent] = []
-        while event is not zttp.NEED_DATA:
-            if isinstance(event, zttp.Request):
-                events.append(self._begin(event))
-            elif isinstance(event, zttp.Data):
-                events.append(event.data)
-            elif isinstance(event, zttp.EndOfMessage):
-                events.append(END)
-            event = self._connection.next_event()
         return events
 
     def _begin(self, event: zttp.Request) -> RequestHead:

@@ -122,19 +122,14 @@ class V3Writer(GnosticWriter):
             case "SchemaOrBool":
                 is_bool = isinstance(value, bool)
                 return SCALARS["bool"](2, value) if is_bool else nested(1, self.form("SchemaOrReference", value))
-            case "Default":
-                return _default(value)
+            case "Default":  # the message has no field for objects and lists
+                if isinstance(value, bool):
+                    return SCALARS["bool"](2, value)
+                if isinstance(value, str):
+                    return string(3, value)
+                return double(1, value) if isinstance(value, int | float) else b""
             case _:
                 return super().form(form, value)
-
-
-def _default(value: Any) -> bytes:
-    """Return a marker that there is a default: the message has no field for objects and lists."""
-    if isinstance(value, bool):
-        return SCALARS["bool"](2, value)
-    if isinstance(value, str):
-        return string(3, value)
-    return double(1, value) if isinstance(value, int | float) else b""
 
 
 def _strings(values: list[str]) -> bytes:

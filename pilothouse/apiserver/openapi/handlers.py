@@ -92,7 +92,16 @@ def _v3(service: OpenAPIDocuments) -> Handler:
             return Response(406, b"", [(b"vary", b"Accept")])
         wanted = request.param("hash")
         if wanted and wanted != document.etag:
-            return _moved(path, document, media_type)
+            return Response(
+                301,
+                b"",
+                [
+                    (b"vary", b"Accept"),
+                    (b"content-type", media_type.encode()),
+                    (b"etag", f'"{document.etag}"'.encode()),
+                    (b"location", v3_url(path, document).encode()),
+                ],
+            )
         form = document if media_type == JSON else await protobuf.of(path, document)
         response = serve_content(request, await _content(form, media_type, b"Accept"))
         response.headers += _forever() if wanted else []
@@ -113,19 +122,6 @@ def _negotiate(request: Request, types: dict[str, str]) -> str | None:
 async def _content(document: Document, media_type: str, *vary: bytes) -> Content:
     body = await asyncio.to_thread(document.plain)
     return Content(body, media_type, document.etag, document.made, [(b"vary", each) for each in vary])
-
-
-def _moved(path: str, document: Document, media_type: str) -> Response:
-    return Response(
-        301,
-        b"",
-        [
-            (b"vary", b"Accept"),
-            (b"content-type", media_type.encode()),
-            (b"etag", f'"{document.etag}"'.encode()),
-            (b"location", v3_url(path, document).encode()),
-        ],
-    )
 
 
 def _forever() -> Headers:

@@ -90,13 +90,9 @@ def _schemas(schemas: dict[str, Definition], group_version: GroupVersion | None)
     encoded = {name: schemas[name].json for name in sorted(schemas)}
     for name in _IN_EVERY_GROUP:
         if name in encoded and group_version is not None:
-            encoded[name] = _only_of(group_version, encoded[name])
+            # Restrict the kinds of a shared definition to the group version and the legacy group.
+            out: Json = orjson.loads(encoded[name])
+            wanted = (("", "v1"), (group_version.group, group_version.version))
+            out[_KINDS] = [kind for kind in out[_KINDS] if (kind["group"], kind["version"]) in wanted]
+            encoded[name] = orjson.dumps(out)
     return {name: orjson.Fragment(json) for name, json in encoded.items()}
-
-
-def _only_of(group_version: GroupVersion, schema: bytes) -> bytes:
-    """Restrict the kinds of a shared definition to the group version and the legacy group."""
-    out: Json = orjson.loads(schema)
-    wanted = (("", "v1"), (group_version.group, group_version.version))
-    out[_KINDS] = [kind for kind in out[_KINDS] if (kind["group"], kind["version"]) in wanted]
-    return orjson.dumps(out)

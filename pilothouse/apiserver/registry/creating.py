@@ -46,7 +46,10 @@ async def _create(
     async with registry.hooks.around_create(obj, dry_run=options.dry_run) as objections:
         await prepare(registry, ctx, obj, validate, objections)
         if not options.dry_run:
-            _drop_version(obj)
+            # The store assigns the version. Invalid text is ignored.
+            if _names_a_version(obj):
+                raise StatusError("resourceVersion should not be set on objects to be created")
+            metadata(obj).pop("resourceVersion", None)
         key = registry.keys.object(ctx.namespace, name_of(obj))
         try:
             with map_storage_errors(ctx.resource, name_of(obj)):
@@ -62,14 +65,6 @@ async def prepare(
     kind = registry.resource.kind.group_kind
     await ctx.weight.run_or_restart(before_create, registry.strategy, ctx, kind, obj, objections)
     await validate(obj)
-
-
-def _drop_version(obj: Json) -> None:
-    """Remove the resourceVersion, which the store assigns. Raises StatusError for a valid version; invalid text is
-    ignored."""
-    if _names_a_version(obj):
-        raise StatusError("resourceVersion should not be set on objects to be created")
-    metadata(obj).pop("resourceVersion", None)
 
 
 def _names_a_version(obj: Json) -> bool:

@@ -101,7 +101,10 @@ async def _delete(
         return Deleted(marked, immediately=False)
     if not isinstance(marked, StoredObject):
         return Deleted(marked)
-    return await _remove_marked(registry, ctx, marked, obj)
+    try:
+        return await _remove(registry, ctx, marked, obj, dry_run=False)
+    except KeyNotFound:  # a concurrent removal is not an error
+        return Deleted(_answer(registry, ctx, marked, obj))
 
 
 async def _mark(
@@ -118,14 +121,6 @@ async def _remove(
     deleted = await registry.objects.delete(current, dry_run=dry_run)
     await registry.hooks.after_delete(deleted, dry_run=dry_run)
     return Deleted(_answer(registry, ctx, deleted, obj))
-
-
-async def _remove_marked(registry: RegistryStore, ctx: RequestContext, marked: StoredObject, obj: Json) -> Deleted:
-    """Remove an object that is deleted without grace. A concurrent removal is not an error."""
-    try:
-        return await _remove(registry, ctx, marked, obj, dry_run=False)
-    except KeyNotFound:
-        return Deleted(_answer(registry, ctx, marked, obj))
 
 
 def _answer(registry: RegistryStore, ctx: RequestContext, deleted: StoredObject, obj: Json) -> Result:

@@ -73,7 +73,8 @@ def parse_runtime_config(settings: Mapping[str, str]) -> ResourceConfig:
 
 
 def _explicit(config: ResourceConfig, key: str, value: bool) -> list[str]:
-    parts = _canonical(key).split("/")
+    # `v1` and `api/v1` are old names of the core group's `/v1`.
+    parts = re.sub(r"^(?:api/)?v1(?=/|$)", "/v1", key).split("/")
     if len(parts) == 2:
         config.versions[GroupVersion(parts[0], parts[1])] = value
     elif len(parts) == 3 and parts[2] != parts[2].lower():
@@ -84,11 +85,6 @@ def _explicit(config: ResourceConfig, key: str, value: bool) -> list[str]:
     else:
         return [f"runtime-config invalid key {key}"]
     return []
-
-
-def _canonical(key: str) -> str:
-    """Return the canonical key: `v1` and `api/v1` are old names of the core group's `/v1`."""
-    return re.sub(r"^(?:api/)?v1(?=/|$)", "/v1", key)
 
 
 def _value(text: str) -> bool | None:

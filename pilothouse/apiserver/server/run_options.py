@@ -106,18 +106,6 @@ class ServerRunOptions:
     )
 
     def validate(self) -> Iterator[str]:
-        yield from self._validate_numbers()
-        if self.goaway_chance < 0 or self.goaway_chance > 0.02:
-            yield "--goaway-chance can not be less than 0 or greater than 0.02"
-        for directive in self.strict_transport_security_directives:
-            if not directive.strip():
-                yield "empty value in strict-transport-security-directives"
-            elif directive not in ("includeSubDomains", "preload") and not re.fullmatch("max-age=[^=]*", directive):
-                yield f"--strict-transport-security-directives invalid, {_HSTS_VALUES}"
-        for origin in self.cors_allowed_origins:
-            yield from _validate_origin(origin)
-
-    def _validate_numbers(self) -> Iterator[str]:
         numbers = {
             "--livez-grace-period": self.livez_grace_period,
             "--max-requests-inflight": self.max_requests_inflight,
@@ -130,6 +118,15 @@ class ServerRunOptions:
         for name, value in numbers.items():
             if value < 0:
                 yield f"{name} can not be negative value"
+        if self.goaway_chance < 0 or self.goaway_chance > 0.02:
+            yield "--goaway-chance can not be less than 0 or greater than 0.02"
+        for directive in self.strict_transport_security_directives:
+            if not directive.strip():
+                yield "empty value in strict-transport-security-directives"
+            elif directive not in ("includeSubDomains", "preload") and not re.fullmatch("max-age=[^=]*", directive):
+                yield f"--strict-transport-security-directives invalid, {_HSTS_VALUES}"
+        for origin in self.cors_allowed_origins:
+            yield from _validate_origin(origin)
 
 
 def _validate_origin(origin: str) -> Iterator[str]:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.outbound.dialing import Locate
-from pilothouse.apiserver.outbound.exchange import BackendExchange, Head
 from pilothouse.apiserver.outbound.failures import BackendFailed
 from pilothouse.apiserver.outbound.pool import ConnectionPool
 from pilothouse.apiserver.outbound.request import (
@@ -66,22 +65,20 @@ class EndpointConnections:
         exchange = await self._pool.take(request.target, fresh=fresh)
         try:
             request.send_on(exchange)
-            return await self._read(exchange, await exchange.head())
+            head = await exchange.head()
+            try:
+                return await inflated(await read_answer(exchange, head, limit=self._max_answer), limit=self._max_answer)
+            except AnswerTooLarge as error:
+                raise WebhookCallFailed(str(error)) from None
+            except BackendFailed:
+                why = "unexpected error when reading response body. Please retry. Original error: unexpected EOF"
+                raise WebhookCallFailed(why) from None
         except BackendFailed as error:
             if not (exchange.reused and error.unanswered):
                 raise
         finally:
             self._pool.give_back(request.target, exchange)
         return await self._exchange(request, fresh=True)
-
-    async def _read(self, exchange: BackendExchange, head: Head) -> OutboundResponse:
-        try:
-            return await inflated(await read_answer(exchange, head, limit=self._max_answer), limit=self._max_answer)
-        except AnswerTooLarge as error:
-            raise WebhookCallFailed(str(error)) from None
-        except BackendFailed:
-            why = "unexpected error when reading response body. Please retry. Original error: unexpected EOF"
-            raise WebhookCallFailed(why) from None
 
     def close(self) -> None:
         """Close idle connections; calls in progress keep theirs."""

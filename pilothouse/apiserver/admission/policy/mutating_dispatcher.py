@@ -59,7 +59,13 @@ class MutatingDispatcher:
         errors = [_error(each) for each in found if isinstance(each, Misconfigured) and not each.policy.fails_open]
         errors += await self._invoke([each for each in found if isinstance(each, Invocation)], attributes)
         if errors:
-            raise _refusal(attributes, errors)
+            # Code 403 with any reason.
+            details = {
+                **(refused(attributes, "").details or {}),
+                "causes": [{"message": each.message} for each in errors],
+            }
+            kind: type[StatusError] = Invalid if errors[0].invalid else Forbidden
+            raise kind(errors[0].message, code=Forbidden.code, details=details)
 
     async def _invoke(self, invocations: Sequence[Invocation[Mutator]], attributes: Attributes) -> list[_Error]:
         if not invocations:
@@ -153,10 +159,3 @@ def _form(seen: VersionedAttributes) -> ServedForm:
         why = "There can be a delay between when CustomResourceDefinitions are created and when they are available."
         raise ServiceUnavailable(f"Resource kind {seen.kind} not found. {why}")
     return form
-
-
-def _refusal(attributes: Attributes, errors: Sequence[_Error]) -> StatusError:
-    """Build the rejection: code 403 with any reason."""
-    details = {**(refused(attributes, "").details or {}), "causes": [{"message": each.message} for each in errors]}
-    kind: type[StatusError] = Invalid if errors[0].invalid else Forbidden
-    return kind(errors[0].message, code=Forbidden.code, details=details)

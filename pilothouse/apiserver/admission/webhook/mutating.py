@@ -57,7 +57,9 @@ class MutatingAdmissionWebhook(WebhookPlugin):
         patched = None
         try:
             with observed(hook, _TYPE, attributes):
-                patched = await self._patched(hook, attributes, match)
+                seen = await versioned(attributes, match)
+                response = await call(self.client, hook, seen, mutating=True)
+                patched = await apply_patch(hook, seen, response) if response.patch else None
         except CallingWebhookFailed as error:
             if not hook.fails_open:
                 raise InternalError.of(str(error)) from None
@@ -67,23 +69,14 @@ class MutatingAdmissionWebhook(WebhookPlugin):
         except WebhookRejection as error:
             raise error.status from None
         finally:
-            _annotate(attributes, hook, turn, patched)
+            # The annotation of the patch requires level Request.
+            source = {"configuration": hook.configuration, "webhook": hook.name}
+            mutated = {**source, "mutated": patched is not None and patched.changed}
+            attributes.annotate(f"{_ANNOTATION}{turn}", orjson.dumps(mutated).decode())
+            if patched is not None:
+                patch = {**source, "patch": patched.patch, "patchType": "JSONPatch"}
+                attributes.annotate(f"{_PATCH_ANNOTATION}{turn}", orjson.dumps(patch).decode(), REQUEST)
         return patched is not None and patched.changed
-
-    async def _patched(self, hook: AdmissionWebhook, attributes: Attributes, match: Match) -> Patched | None:
-        seen = await versioned(attributes, match)
-        response = await call(self.client, hook, seen, mutating=True)
-        return await apply_patch(hook, seen, response) if response.patch else None
-
-
-def _annotate(attributes: Attributes, hook: AdmissionWebhook, turn: str, patched: Patched | None) -> None:
-    """Add the audit annotations; the patch requires level Request."""
-    source = {"configuration": hook.configuration, "webhook": hook.name}
-    mutated = {**source, "mutated": patched is not None and patched.changed}
-    attributes.annotate(f"{_ANNOTATION}{turn}", orjson.dumps(mutated).decode())
-    if patched is not None:
-        patch = {**source, "patch": patched.patch, "patchType": "JSONPatch"}
-        attributes.annotate(f"{_PATCH_ANNOTATION}{turn}", orjson.dumps(patch).decode(), REQUEST)
 
 
 _UNDECODABLE = "received undecodable patch in webhook response: "

@@ -134,17 +134,7 @@ class DistributedClaims:
         issuer = unverified_issuer(token)
         if issuer is None:
             raise InvalidToken(f"getting untrusted issuer from endpoint {url} failed for claim {quote(self._claim)}")
-        source = self._source(issuer)
-        if not source.keys.ready:
-            raise InvalidToken(f"verifier not initialized for issuer: {quote(issuer)}")
-        found = await source.verifier.verify(token)
-        if self._claim not in found:
-            raise InvalidToken(f"jwt returned by distributed claim endpoint {quote(url)} did not contain {self._claim}")
-        return found[self._claim]
-
-    def _source(self, issuer: str) -> _Source:
-        """Return the source of the issuer. Its keys are fetched in the background; its tokens are invalid until
-        then."""
+        # Keys are fetched in the background; tokens of the issuer are invalid until then.
         if issuer not in self._sources:
             if len(self._sources) >= _MOST_ISSUERS:
                 self._sources.pop(next(iter(self._sources))).fetching.cancel()
@@ -152,4 +142,10 @@ class DistributedClaims:
             keys = RemoteKeySet(settings, pace=self._pace)
             task = asyncio.create_task(keys.run(), name=f"keys of {issuer}")
             self._sources[issuer] = _Source(keys, Verifier(settings, keys, self._now), task)
-        return self._sources[issuer]
+        source = self._sources[issuer]
+        if not source.keys.ready:
+            raise InvalidToken(f"verifier not initialized for issuer: {quote(issuer)}")
+        found = await source.verifier.verify(token)
+        if self._claim not in found:
+            raise InvalidToken(f"jwt returned by distributed claim endpoint {quote(url)} did not contain {self._claim}")
+        return found[self._claim]

@@ -44,7 +44,18 @@ class ClaimMapper:
             found = _text(claims, claim, f"parse claim {claim}")
             if found != wanted:
                 raise InvalidToken(f"oidc: required claim {claim} value does not match. Got = {found}, want = {wanted}")
-        await self._check_rules(seen, user)
+        for rule, expression in self._claim_rules:
+            if await _value(seen, expression, "claim validation", "") is not True:
+                failed = f"validation expression '{rule.expression}' failed: {rule.message}"
+                raise InvalidToken(f"oidc: error evaluating claim validation expression: {failed}")
+        for rule, expression in self._user_rules:
+            try:
+                fulfilled = await user_fulfils(expression, user)
+            except InvalidToken as error:
+                raise InvalidToken(f"oidc: error evaluating user info validation rule: {error}") from None
+            if not fulfilled:
+                failed = f"validation expression '{rule.expression}' failed: {rule.message}"
+                raise InvalidToken(f"oidc: error evaluating user info validation rule: {failed}")
         settled = ALL_AUTHENTICATED in user.groups
         return user if settled else User(user.name, user.uid, (*user.groups, ALL_AUTHENTICATED), user.extra)
 
@@ -95,20 +106,6 @@ class ClaimMapper:
             if values:
                 extra[key] = tuple(values)
         return extra
-
-    async def _check_rules(self, seen: ClaimExpressions, user: User) -> None:
-        for rule, expression in self._claim_rules:
-            if await _value(seen, expression, "claim validation", "") is not True:
-                failed = f"validation expression '{rule.expression}' failed: {rule.message}"
-                raise InvalidToken(f"oidc: error evaluating claim validation expression: {failed}")
-        for rule, expression in self._user_rules:
-            try:
-                fulfilled = await user_fulfils(expression, user)
-            except InvalidToken as error:
-                raise InvalidToken(f"oidc: error evaluating user info validation rule: {error}") from None
-            if not fulfilled:
-                failed = f"validation expression '{rule.expression}' failed: {rule.message}"
-                raise InvalidToken(f"oidc: error evaluating user info validation rule: {failed}")
 
 
 def _compiled(mapping: ClaimOrExpression) -> Expression | None:

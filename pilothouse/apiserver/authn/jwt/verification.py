@@ -35,19 +35,7 @@ class Verifier:
         header = _part(token.partition(".")[0])
         if claims is None or header is None:
             raise _invalid_token("oidc: malformed jwt")
-        self._check(claims)
-        algorithm = header.get("alg")
-        if algorithm not in self._settings.algorithms:
-            allowed = f"[{' '.join(map(quote, self._settings.algorithms))}]"
-            raise _invalid_token(
-                f"oidc: id token signed with unsupported algorithm, expected {allowed} got {quote(str(algorithm))}"
-            )
-        if header.get("crit") is not None or not await self._is_signed(token, header, algorithm):
-            raise _invalid_token("failed to verify signature: failed to verify id token signature")
-        return claims
-
-    def _check(self, claims: Json) -> None:
-        """Check audience and times before the signature, so that invalid tokens are cheap. Raises InvalidToken."""
+        # Audience and times are checked before the signature, so that invalid tokens are cheap.
         meant_for = _audiences(claims.get("aud"))
         if not set(meant_for) & set(self._settings.audiences):
             got = f"got [{' '.join(map(quote, meant_for))}]"
@@ -60,6 +48,15 @@ class Verifier:
             raise _invalid_token(f"oidc: token is expired (Token Expiry: {expiry or 'none'})")
         if not_before is not None and self._now() + _NOT_BEFORE_LEEWAY < not_before:
             raise _invalid_token("oidc: current time before the nbf (not before) time")
+        algorithm = header.get("alg")
+        if algorithm not in self._settings.algorithms:
+            allowed = f"[{' '.join(map(quote, self._settings.algorithms))}]"
+            raise _invalid_token(
+                f"oidc: id token signed with unsupported algorithm, expected {allowed} got {quote(str(algorithm))}"
+            )
+        if header.get("crit") is not None or not await self._is_signed(token, header, algorithm):
+            raise _invalid_token("failed to verify signature: failed to verify id token signature")
+        return claims
 
     async def _is_signed(self, token: str, header: Json, algorithm: str) -> bool:
         if await self._is_signed_by_known(token, header, algorithm):
@@ -70,12 +67,9 @@ class Verifier:
 
     async def _is_signed_by_known(self, token: str, header: Json, algorithm: str) -> bool:
         """Return whether a known key signed the token. Tokens without a key id are tried with all keys."""
-        keys = self._candidates(header)
-        return await offload_by_size(_SIGNATURE_WORTH * len(keys), _signed_by, token, keys, algorithm)
-
-    def _candidates(self, header: Json) -> list[PublishedKey]:
         named = header.get("kid")
-        return [key for key in self._keys.keys if not named or key.id == named]
+        keys = [key for key in self._keys.keys if not named or key.id == named]
+        return await offload_by_size(_SIGNATURE_WORTH * len(keys), _signed_by, token, keys, algorithm)
 
 
 def _signed_by(token: str, keys: Sequence[PublishedKey], algorithm: str) -> bool:
