@@ -76,7 +76,7 @@ def request_info(request: Request) -> RequestInfo:
     if not info.is_resource or info.name or info.verb not in ("get", "delete", "watch"):
         return info
     # `watch` makes a list a watch, and a field selector may name one object.
-    verb, name = info.verb, info.name
+    verb, name = info.verb, ""
     if verb == "get":
         verb, name = "watch" if boolean(request, "watch") else "list", _selected_name(request)
     elif verb == "delete":

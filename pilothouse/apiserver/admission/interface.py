@@ -232,8 +232,8 @@ class ValidationPlugin(Plugin, Protocol):
 NOT_YET_READY = "not yet ready to handle request"
 
 
-def refused(attributes: Attributes, why: str) -> Forbidden:
+def refused(attributes: Attributes, reason: str) -> Forbidden:
     """Build Forbidden; objects with a generated name are named by generateName."""
     meta = metadata(attributes.obj) if attributes.obj is not None else {}
     name = attributes.name or meta.get("name") or meta.get("generateName") or "Unknown"
-    return Forbidden.of(attributes.resource.group_resource, name, why)
+    return Forbidden.of(attributes.resource.group_resource, name, reason)

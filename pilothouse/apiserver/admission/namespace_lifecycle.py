@@ -40,8 +40,8 @@ class NamespaceLifecycle:
             raise NotFound.of(_NAMESPACES, attributes.namespace)
         if phase == "Terminating":
             namespace = attributes.namespace
-            why = f"unable to create new content in namespace {namespace} because it is being terminated"
-            error = refused(attributes, why)
+            reason = f"unable to create new content in namespace {namespace} because it is being terminated"
+            error = refused(attributes, reason)
             cause = {
                 "reason": "NamespaceTerminating",
                 "message": f"namespace {namespace} is being terminated",

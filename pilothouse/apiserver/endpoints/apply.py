@@ -41,18 +41,18 @@ class ApplyMechanism:
         self._report_duplicate_keys()
         if existing is None and uid_of(obj):
             info = self.request.info
-            why = f"uid mismatch: the provided object specified uid {uid_of(obj)}, and no existing object was found"
-            raise Conflict.of(info.group_resource, info.name, why)
+            reason = f"uid mismatch: the provided object specified uid {uid_of(obj)}, and no existing object was found"
+            raise Conflict.of(info.group_resource, info.name, reason)
         return self.scope.to_stored(obj)
 
     def _report_duplicate_keys(self) -> None:
         """Reject or warn of duplicate keys, depending on the field validation of the request."""
         if not self.configuration.strict_error or self.options.field_validation == "Ignore":
             return
-        why = CONVERTING + self.configuration.strict_error
+        reason = CONVERTING + self.configuration.strict_error
         if self.options.field_validation == "Strict":
-            raise BadRequest(f"error strict decoding YAML: {why}")
-        self.request.warnings.extend(strict_warnings(why))
+            raise BadRequest(f"error strict decoding YAML: {reason}")
+        self.request.warnings.extend(strict_warnings(reason))
 
 
 def _parse(body: bytes) -> ParsedYaml:
@@ -61,8 +61,8 @@ def _parse(body: bytes) -> ParsedYaml:
     except YamlError as error:
         raise BadRequest(f"error decoding YAML: {CONVERTING}{error}") from None
     if parsed.value is not None and not isinstance(parsed.value, dict):
-        why = not_an_object(parsed.value)
-        raise BadRequest(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
+        reason = not_an_object(parsed.value)
+        raise BadRequest(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {reason}")
     return parsed
 
 

@@ -180,8 +180,8 @@ def _validate_watch(options: ListOptions) -> Errors:
     if options.send_initial_events is not None and match != _NOT_OLDER_THAN:
         yield forbidden(path, f"sendInitialEvents requires setting resourceVersionMatch to {_NOT_OLDER_THAN}")
     if options.send_initial_events is not None and not enabled("WatchList"):
-        why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
-        yield forbidden(root("sendInitialEvents"), why)
+        reason = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+        yield forbidden(root("sendInitialEvents"), reason)
     if match:
         if options.send_initial_events is None:
             yield forbidden(path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")

@@ -107,8 +107,10 @@ class TypedDecoder:
         kind = _kind_of(obj)
         if kind.kind != self.kind.kind:
             found = types.of(kind)
-            why = unknown_conversion(found, self.kind) if found else self.scheme.unknown_kind(kind)
-            raise BadRequest(f'{kind.kind} in version "{kind.version}" cannot be handled as a {self.kind.kind}: {why}')
+            reason = unknown_conversion(found, self.kind) if found else self.scheme.unknown_kind(kind)
+            raise BadRequest(
+                f'{kind.kind} in version "{kind.version}" cannot be handled as a {self.kind.kind}: {reason}'
+            )
         return DecodedObject(obj, kind)
 
 

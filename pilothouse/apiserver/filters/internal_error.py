@@ -7,8 +7,8 @@ from pilothouse.apiserver.http import Request, Response, text
 from pilothouse.machinery.gofmt import quote
 
 
-def internal_error(request: Request, why: str) -> Response:
-    message = sanitized(f"Internal Server Error: {quote(asked_url(request))}: {why}")
+def internal_error(request: Request, reason: str) -> Response:
+    message = sanitized(f"Internal Server Error: {quote(asked_url(request))}: {reason}")
     return text(500, f"{message}\n", x_content_type_options="nosniff")
 
 

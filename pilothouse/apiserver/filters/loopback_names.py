@@ -48,5 +48,5 @@ def names_loopback(authority: str) -> bool:
 
 
 def _refusal(header: str, found: str) -> Forbidden:
-    why = "the insecure port answers only to localhost, 127.0.0.0/8 and [::1]"
-    return Forbidden(f"forbidden: {why}, not to the {header} {quote(found)}", details={})
+    reason = "the insecure port answers only to localhost, 127.0.0.0/8 and [::1]"
+    return Forbidden(f"forbidden: {reason}, not to the {header} {quote(found)}", details={})

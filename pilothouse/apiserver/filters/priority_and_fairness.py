@@ -62,9 +62,9 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
                         use.change(0, waiting=-1)
                     waited_in_queue(ticket.started - ticket.arrived)
                     WAIT.observe((*flow.series.labels, "true"), ticket.started - ticket.arrived)
-            except Rejected as why:
+            except Rejected as reason:
                 labels = flow.series.labels
-                REJECTED.inc((*labels, str(why)))
+                REJECTED.inc((*labels, str(reason)))
                 WAIT.observe((*labels, "false"), asyncio.get_running_loop().time() - ticket.arrived)
                 raise TooManyRequests.of(TRY_AGAIN_LATER, _RETRY_AFTER) from None
             DISPATCHED.inc(flow.series.labels)

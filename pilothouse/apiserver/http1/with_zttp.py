@@ -49,7 +49,7 @@ class ZttpRequestParser:
         if self._is_long:
             return self._collect(data)
         try:
-            event = self._connection.receive_event(data)
+            event: zttp.Event = self._connection.receive_event(data)
             events: list[RequestEvent] = []
             while event is not zttp.NEED_DATA:
                 if isinstance(event, zttp.Request):

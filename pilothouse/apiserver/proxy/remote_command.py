@@ -132,8 +132,8 @@ def error_status(error: InternalError) -> Json:
     return {key: value for key, value in error.status.items() if key not in ("kind", "apiVersion")}
 
 
-def _internal(why: str) -> Json:
-    return error_status(InternalError.of(why))
+def _internal(reason: str) -> Json:
+    return error_status(InternalError.of(reason))
 
 
 def _as_status(message: bytes) -> Json:

@@ -37,18 +37,18 @@ class Grace:
 def check_preconditions(obj: Json, conditions: Preconditions, kind: GroupKind) -> None:
     """Raises Conflict if the object's uid or version is not the required one."""
     if conditions.uid is not None and conditions.uid != uid_of(obj):
-        why = (
+        reason = (
             f"the UID in the precondition ({conditions.uid}) does not match the UID in record ({uid_of(obj)}). "
             "The object might have been deleted and then recreated"
         )
-        raise Conflict.of(GroupResource(kind.group, kind.kind), name_of(obj), why)
+        raise Conflict.of(GroupResource(kind.group, kind.kind), name_of(obj), reason)
     wanted, found = conditions.resource_version, resource_version_of(obj)
     if wanted is not None and wanted != found:
-        why = (
+        reason = (
             f"the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({found})"
             ". The object might have been modified"
         )
-        raise Conflict.of(GroupResource(kind.group, kind.kind), name_of(obj), why)
+        raise Conflict.of(GroupResource(kind.group, kind.kind), name_of(obj), reason)
 
 
 def begin_graceful_deletion(strategy: Strategy, obj: Json, options: DeleteOptions, kind: GroupKind) -> Grace:

@@ -93,6 +93,6 @@ def failed_precondition(obj: Json, conditions: Preconditions) -> str:
     return ""
 
 
-def invalid_object(key: str, why: str) -> str:
+def invalid_object(key: str, reason: str) -> str:
     """Return the message of a failed precondition as upstream's storage writes it."""
-    return f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+    return f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {reason}"

@@ -104,9 +104,9 @@ class ScaleStore:
     def _with_scale(self, ctx: RequestContext, obj: Json, scale: Json) -> Json:
         if errors := list(_validate(scale)):
             raise Invalid.of(SCALE.group_kind, name_of(obj), errors)
-        if why := failed_precondition(obj, Preconditions(uid_of(scale) or None)):
+        if reason := failed_precondition(obj, Preconditions(uid_of(scale) or None)):
             resource = GroupResource(ctx.resource.group, f"{ctx.resource.resource}/scale")
-            raise Conflict.of(resource, name_of(obj), why)
+            raise Conflict.of(resource, name_of(obj), reason)
         self._scaling.set_replicas(obj, _spec_replicas(scale))
         metadata(obj)["resourceVersion"] = metadata(scale).get("resourceVersion") or ""
         set_entries(obj, self._parent_entries(obj, scale))

@@ -74,7 +74,7 @@ def root_health(endpoint: str, checks: list[HealthCheck], passed: Callable[[], N
     async def answer(request: Request) -> Response:
         report = await run_checks(endpoint, checks, request.query.get("exclude", ()))
         if report.failures:
-            reasons = "".join(f"[-]{name} failed: {why}\n" for name, why in report.failures.items())
+            reasons = "".join(f"[-]{name} failed: {reason}\n" for name, reason in report.failures.items())
             log.log(v(2), "%s check failed: %s\n%s", ",".join(report.failures), endpoint, reasons)
             return plain(500, f"{report.text}{endpoint} check failed\n")
         passed()

@@ -65,8 +65,8 @@ def parse_runtime_config(settings: Mapping[str, str]) -> ResourceConfig:
                 problems.append(f"invalid value {key}={text}")
             config.maturities[key] = text == "true"
         elif value is None:
-            why = f"strconv.ParseBool: parsing {quote(text)}: invalid syntax"
-            problems.append(f"invalid value of {key}: {text}, err: {why}")
+            reason = f"strconv.ParseBool: parsing {quote(text)}: invalid syntax"
+            problems.append(f"invalid value of {key}: {text}, err: {reason}")
         elif key != "api/legacy":
             problems.extend(_explicit(config, key, value))
     return ResourceConfig(config.maturities, config.versions, config.resources, tuple(problems))
@@ -78,8 +78,8 @@ def _explicit(config: ResourceConfig, key: str, value: bool) -> list[str]:
     if len(parts) == 2:
         config.versions[GroupVersion(parts[0], parts[1])] = value
     elif len(parts) == 3 and parts[2] != parts[2].lower():
-        why = f'group/version/resource and resource is always lowercase plural, not "{parts[2]}"'
-        return [f"invalid key {key}: {why}"]
+        reason = f'group/version/resource and resource is always lowercase plural, not "{parts[2]}"'
+        return [f"invalid key {key}: {reason}"]
     elif len(parts) == 3:
         config.resources[GroupVersionResource(parts[0], parts[1], parts[2])] = value
     else:

@@ -83,8 +83,8 @@ class RecordedSpan:
     def set(self, attributes: SpanAttributes) -> None:
         self._span.set_attributes(attributes)
 
-    def fail(self, why: str) -> None:
-        self._span.set_status(Status(StatusCode.ERROR, why))
+    def fail(self, reason: str) -> None:
+        self._span.set_status(Status(StatusCode.ERROR, reason))
 
     def end(self) -> None:
         self.ended = True

@@ -39,7 +39,7 @@ class Span(Protocol):
 
     def set(self, attributes: SpanAttributes) -> None: ...
 
-    def fail(self, why: str) -> None:
+    def fail(self, reason: str) -> None:
         """Mark the span as failed."""
 
     def end(self) -> None: ...

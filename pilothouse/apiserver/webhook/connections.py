@@ -71,8 +71,8 @@ class EndpointConnections:
             except AnswerTooLarge as error:
                 raise WebhookCallFailed(str(error)) from None
             except BackendFailed:
-                why = "unexpected error when reading response body. Please retry. Original error: unexpected EOF"
-                raise WebhookCallFailed(why) from None
+                reason = "unexpected error when reading response body. Please retry. Original error: unexpected EOF"
+                raise WebhookCallFailed(reason) from None
         except BackendFailed as error:
             if not (exchange.reused and error.unanswered):
                 raise

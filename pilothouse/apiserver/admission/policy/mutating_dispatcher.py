@@ -156,6 +156,6 @@ async def _mutate_once(round: _Round, invocation: Invocation[Mutator], mutation:
 def _form(seen: VersionedAttributes) -> ServedForm:
     form = seen.attributes.equivalents.form(seen.match.resource, seen.attributes.subresource)
     if form is None:
-        why = "There can be a delay between when CustomResourceDefinitions are created and when they are available."
-        raise ServiceUnavailable(f"Resource kind {seen.kind} not found. {why}")
+        reason = "There can be a delay between when CustomResourceDefinitions are created and when they are available."
+        raise ServiceUnavailable(f"Resource kind {seen.kind} not found. {reason}")
     return form

@@ -111,8 +111,8 @@ def _merged(atom: Atom, obj: Json, config: Json) -> Json:
     except TypedError as error:
         raise _apply_failed(f"failed to convert patch object to typed object: {error}") from None
     if atomics := [*_atomics(atom, config, "")]:
-        why = f"may not mutate atomic arrays, maps or structs: {', '.join(atomics)}"
-        raise _apply_failed(f"invalid ApplyConfiguration: {why}")
+        reason = f"may not mutate atomic arrays, maps or structs: {', '.join(atomics)}"
+        raise _apply_failed(f"invalid ApplyConfiguration: {reason}")
     try:
         check(atom, obj, allow_duplicates=True)
     except TypedError as error:
@@ -124,8 +124,8 @@ def _merged(atom: Atom, obj: Json, config: Json) -> Json:
     return merged
 
 
-def _apply_failed(why: str) -> MutationFailed:
-    return MutationFailed(f"error applying patch: {why}")
+def _apply_failed(reason: str) -> MutationFailed:
+    return MutationFailed(f"error applying patch: {reason}")
 
 
 def _atomics(atom: Atom, value: Any, path: str) -> Iterator[str]:
@@ -224,8 +224,8 @@ def type_mismatches(value: Any, path: str) -> Iterator[str]:
     match value:
         case Struct():
             if value.type != path:
-                why = "which matches field name path from root Object type"
-                yield f"unexpected type name {quote(value.type)}, expected {quote(path)}, {why}"
+                reason = "which matches field name path from root Object type"
+                yield f"unexpected type name {quote(value.type)}, expected {quote(path)}, {reason}"
             for name, each in value.fields.items():
                 yield from type_mismatches(each, f"{path}.{name}")
         case list():

@@ -77,8 +77,8 @@ class ValidatingDispatcher:
         try:
             seen = await versioned(attributes, invocation.match)
         except StatusError as error:
-            why = f"failed to configure binding: failed to convert object version: {error}"
-            return Misconfigured(invocation.policy, invocation.binding, why)
+            reason = f"failed to configure binding: failed to convert object version: {error}"
+            return Misconfigured(invocation.policy, invocation.binding, reason)
         variables = admission_variables(
             seen,
             resource=invocation.match.resource,

@@ -155,8 +155,8 @@ class PolicyValidator:
             return None
         if not isinstance(evaluation.value, str):
             what = f"valueExpression '{named.expression.source}' resulted in unsupported return type"
-            why = f"{what}: {type_name(evaluation.value)}. Return type must be either string or null."
-            return AuditAnnotation(named.name, error=why, elapsed=evaluated.elapsed)
+            reason = f"{what}: {type_name(evaluation.value)}. Return type must be either string or null."
+            return AuditAnnotation(named.name, error=reason, elapsed=evaluated.elapsed)
         value = evaluation.value.strip()
         return AuditAnnotation(named.name, value, elapsed=evaluated.elapsed) if value else None
 

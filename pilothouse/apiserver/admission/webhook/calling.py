@@ -127,8 +127,8 @@ def denied(webhook: str, result: Json | None) -> StatusError:
     """Build the webhook's Status: its message after upstream's prefix, with an error code."""
     result = result or {}
     by = f"admission webhook {quote(webhook)} denied the request"
-    why = result.get("message") or result.get("reason")
-    message = f"{by}: {why}" if why else f"{by} without explanation"
+    reason = result.get("message") or result.get("reason")
+    message = f"{by}: {reason}" if reason else f"{by} without explanation"
     code = max(int(result.get("code") or 0), 400)
     return from_status({**result, "message": message, "code": code})
 

@@ -104,8 +104,8 @@ async def apply_patch(hook: AdmissionWebhook, seen: VersionedAttributes, respons
     if not patch.operations:
         return None
     if seen.obj is None:
-        why = "attempted to modify the object, which is not supported for this operation"
-        raise InternalError.of(f"admission webhook {quote(hook.name)} {why}")
+        reason = "attempted to modify the object, which is not supported for this operation"
+        raise InternalError.of(f"admission webhook {quote(hook.name)} {reason}")
     if response.patch_type != "JSONPatch":
         raise CallingWebhookFailed(hook.name, f"unsupported patch type {quote(response.patch_type)}", code=400)
     before = canonical_json(seen.obj)

@@ -117,8 +117,8 @@ def _check_kind(kind: GroupVersionKind, version: str) -> None:
     if (group, name) != (GROUP, KIND) or found not in VERSIONS:
         raise UndecodableResponse(not_registered(name, f"{group}/{found}"))
     if found != version:
-        why = f"converting ({found}.{KIND}) to ({version}.{KIND}): unknown conversion"
-        raise UndecodableResponse(why)
+        reason = f"converting ({found}.{KIND}) to ({version}.{KIND}): unknown conversion"
+        raise UndecodableResponse(reason)
 
 
 def _verify(asked: AdmissionReview, kind: GroupVersionKind, response: Json, patch: bytes, *, mutating: bool) -> None:

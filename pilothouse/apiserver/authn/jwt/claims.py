@@ -63,8 +63,8 @@ class ClaimMapper:
         if self._username is not None:
             found = await _value(seen, self._username, "username claim")
             if not isinstance(found, str):
-                why = "username claim expression must return a string"
-                raise InvalidToken(f"oidc: error evaluating username claim expression: {why}")
+                reason = "username claim expression must return a string"
+                raise InvalidToken(f"oidc: error evaluating username claim expression: {reason}")
             if not found:
                 raise InvalidToken("oidc: empty username via CEL expression is not allowed")
             return found
@@ -92,8 +92,8 @@ class ClaimMapper:
             return _text(claims, claim, f"parse uid claim {quote(claim)}") if claim else ""
         found = await _value(seen, self._uid, "uid claim")
         if not isinstance(found, str):
-            why = "uid claim expression must return a string"
-            raise InvalidToken(f"oidc: error evaluating uid claim expression: {why}")
+            reason = "uid claim expression must return a string"
+            raise InvalidToken(f"oidc: error evaluating uid claim expression: {reason}")
         return found
 
     async def _extra_of(self, claims: Json, seen: ClaimExpressions) -> dict[str, tuple[str, ...]]:

@@ -86,8 +86,8 @@ def _signed_by(token: str, keys: Sequence[PublishedKey], algorithm: str) -> bool
     return False
 
 
-def _invalid_token(why: str) -> InvalidToken:
-    return InvalidToken(f"oidc: verify token: {why}")
+def _invalid_token(reason: str) -> InvalidToken:
+    return InvalidToken(f"oidc: verify token: {reason}")
 
 
 def unverified_issuer(token: str) -> str | None:

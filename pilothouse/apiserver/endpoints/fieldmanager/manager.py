@@ -118,9 +118,9 @@ class FieldManager:
         try:
             applied = self.merge.apply(live, patch, managed.sets, applier, force=force)
         except _MISFITS as error:
-            why = self.merge.misfit(live)
-            shown = f"failed to create typed live object ({self.merge.describe(live)}): {why}"
-            raise StatusError(shown if why else str(error)) from None
+            reason = self.merge.misfit(live)
+            shown = f"failed to create typed live object ({self.merge.describe(live)}): {reason}"
+            raise StatusError(shown if reason else str(error)) from None
         sets = strip_meta(applied.managers, applier)
         managed = Managed(sets, managed.times | {applier: now()} if applied.changed else managed.times)
         return _Merged(applied.value if applied.changed else None, managed)
@@ -130,9 +130,9 @@ class FieldManager:
         try:
             return self._track(self._empty(), live, managed, _BEFORE_FIRST_APPLY)
         except _MISFITS as error:
-            why = f"({self.merge.describe(live)}) to smd typed: {self.merge.misfit(live) or error}"
+            reason = f"({self.merge.describe(live)}) to smd typed: {self.merge.misfit(live) or error}"
             raise StatusError(
-                f"failed to create manager for existing fields: failed to convert new object {why}"
+                f"failed to create manager for existing fields: failed to convert new object {reason}"
             ) from None
 
     def _created(self, new: Json, manager: str) -> Managed:
@@ -164,9 +164,9 @@ class FieldManager:
         try:
             return self.merge.form.decoder.convert(copy_of(obj)).obj
         except ValueError as error:
-            why = f"unable to convert unstructured object to {self.merge.kind}: {error}"
+            reason = f"unable to convert unstructured object to {self.merge.kind}: {error}"
             shown = self.merge.describe(patch)
-            raise StatusError(f"failed to convert new object ({shown}) to proper version: {why}") from None
+            raise StatusError(f"failed to convert new object ({shown}) to proper version: {reason}") from None
 
     def _empty(self) -> Json:
         return self.merge.form.decoder.empty
