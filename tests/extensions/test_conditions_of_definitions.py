@@ -40,7 +40,7 @@ def from_long_ago() -> Json:
     return obj
 
 
-async def test_a_definition_from_long_ago_says_what_is_wrong_with_it_and_goes_on(tmp_path: Path) -> None:
+async def test_stored_non_structural_definition_gets_a_condition_and_is_served(tmp_path: Path) -> None:
     async with store_of(tmp_path) as store:
         await store.create(KEY, orjson.dumps(from_long_ago()))
     async with whole_server(tmp_path) as server:
@@ -58,7 +58,7 @@ async def test_a_definition_from_long_ago_says_what_is_wrong_with_it_and_goes_on
         assert labelled.status == 200, labelled.body
 
 
-async def test_a_definition_that_is_mended_has_nothing_to_say(tmp_path: Path) -> None:
+async def test_condition_is_removed_when_the_schema_becomes_structural(tmp_path: Path) -> None:
     async with store_of(tmp_path) as store:
         await store.create(KEY, orjson.dumps(from_long_ago()))
     async with whole_server(tmp_path) as server:

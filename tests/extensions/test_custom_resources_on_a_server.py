@@ -42,7 +42,7 @@ async def test_objects_are_served_as_soon_as_the_definition_is_established(serve
     assert (listed["kind"], [item["kind"] for item in listed["items"]]) == ("WidgetList", ["Widget"])
 
 
-async def test_what_the_schema_does_not_know_is_dropped_and_refused_when_asked(server: API) -> None:
+async def test_unknown_fields_are_pruned_or_rejected_with_strict_validation(server: API) -> None:
     await install(server, definition())
     body = widget(spec={"colour": "red"})
     lenient = await server.request("POST", WIDGETS, body)
@@ -53,7 +53,7 @@ async def test_what_the_schema_does_not_know_is_dropped_and_refused_when_asked(s
     assert 'strict decoding error: unknown field "spec.colour"' in strict.json["message"]
 
 
-async def test_nothing_is_created_in_a_namespace_that_is_not_there(server: API) -> None:
+async def test_create_in_a_missing_namespace_is_rejected(server: API) -> None:
     await install(server, definition())
     answer = await server.request("POST", WIDGETS.replace("default", "nowhere"), widget())
     assert (answer.status, answer.json["message"]) == (404, 'namespaces "nowhere" not found')
@@ -84,7 +84,7 @@ async def test_an_object_of_another_kind_is_refused_under_its_own_name(server: A
     assert answer.json["message"] == 'Gadget.example.com "a" is invalid: kind: Invalid value: "Gadget": must be Widget'
 
 
-async def test_the_generation_counts_what_is_neither_metadata_nor_status(server: API) -> None:
+async def test_generation_counts_changes_outside_metadata_and_status(server: API) -> None:
     await install(server, definition(version(subresources={"status": {}})))
     await server.request("POST", WIDGETS, widget(status={"ready": True}))
     labelled = await server.request("PATCH", f"{WIDGETS}/a", {"metadata": {"labels": {"x": "y"}}}, media=MERGE)
@@ -94,7 +94,7 @@ async def test_the_generation_counts_what_is_neither_metadata_nor_status(server:
     assert (resized.json["metadata"]["generation"], resized.json["status"]) == (2, {})
 
 
-async def test_scales_show_and_set_what_the_definition_points_at(server: API) -> None:
+async def test_scale_reads_and_writes_the_declared_paths(server: API) -> None:
     paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
     await install(server, definition(version(subresources={"scale": paths, "status": {}})))
     await server.request("POST", WIDGETS, widget(spec={"size": 3}))
@@ -116,7 +116,7 @@ async def test_one_object_is_seen_through_all_served_versions(server: API) -> No
     assert "example.com/v1beta1 Widget is deprecated; use example.com/v1 Widget" in seen.headers["warning"]
 
 
-async def test_what_only_the_stored_version_knows_does_not_count_for_the_others(server: API) -> None:
+async def test_fields_of_the_stored_version_do_not_affect_other_versions(server: API) -> None:
     narrow = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}
     await install(server, definition(version(), version("v2", storage=False, schema=narrow)))
     await server.request("POST", WIDGETS, widget(spec={"color": "red", "size": 2}))
@@ -166,7 +166,7 @@ async def test_deleting_a_definition_deletes_its_objects_and_ends_their_watches(
     assert (await eventually(server, 404, "GET", WIDGETS)).body == b"404 page not found\n"
 
 
-async def test_while_objects_hold_on_nothing_new_is_created(server: API) -> None:
+async def test_creates_are_rejected_while_finalizers_block_the_definition(server: API) -> None:
     await install(server, definition())
     await server.request("POST", WIDGETS, widget() | {"metadata": {"name": "a", "finalizers": ["example.com/hold"]}})
     await server.request("DELETE", f"{DEFINITIONS}/widgets.example.com")

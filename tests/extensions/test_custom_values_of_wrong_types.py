@@ -69,7 +69,7 @@ async def test_every_write_of_a_wrong_type_is_refused_by_validation(
         assert causes(await server.request("PATCH", f"{WIDGETS}/a", {"spec": spec}, media=MERGE)) == [why]
 
 
-async def test_an_applied_configuration_of_a_wrong_type_is_none(server: API) -> None:
+async def test_applied_configuration_of_a_wrong_type_is_rejected(server: API) -> None:
     refused = await server.request("PATCH", f"{WIDGETS}/a?fieldManager=m", widget(spec={"struct": 3}), media=APPLY)
     why = "failed to create typed patch object (/a; example.com/v1, Kind=Widget): .spec.struct: expected map, got &{3}"
     assert (refused.status, refused.json["message"]) == (500, why)

@@ -32,7 +32,7 @@ def test_names_and_conversion_are_filled_in() -> None:
     assert spec["conversion"] == {"strategy": "None"}
 
 
-def test_a_new_definition_knows_its_storage_version_and_nothing_else() -> None:
+def test_new_definition_status_lists_only_the_storage_version() -> None:
     obj = definition() | {"status": {"conditions": [{"type": "Established", "status": "True"}]}}
     assert prepared(obj)["status"] == {
         "conditions": None,
@@ -165,7 +165,7 @@ def test_the_status_can_be_written_alone() -> None:
     assert (new["spec"]["scope"], new["status"]["storedVersions"]) == ("Namespaced", ["v1", "v9"])
 
 
-def test_formats_that_nobody_checks_are_warned_about_once_they_are_new() -> None:
+def test_new_unrecognized_formats_are_warned_about() -> None:
     def with_format(name: str) -> Json:
         return prepared(
             definition(version(schema={"type": "object", "properties": {"a": {"type": "string", "format": name}}}))

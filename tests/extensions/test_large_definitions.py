@@ -79,7 +79,7 @@ async def test_every_field_that_the_schema_knows_comes_back_as_it_was_sent(serve
 
 
 @named
-async def test_what_nobody_knows_is_pruned_at_any_depth(server: API, large: Large) -> None:
+async def test_unknown_fields_are_pruned_at_any_depth(server: API, large: Large) -> None:
     def spoilt(value: Any, schema: Any) -> Any:
         """A field that nobody knows in every object that does not keep such fields."""
         if isinstance(value, list):
@@ -113,7 +113,7 @@ async def test_every_version_shows_the_same_object(server: API, large: Large) ->
 
 
 @named
-async def test_an_object_is_applied_once_and_then_is_as_it_should_be(server: API, large: Large) -> None:
+async def test_second_apply_is_a_no_op(server: API, large: Large) -> None:
     path = f"{large.path()}/applied?fieldManager=me"
     first = await server.request("PATCH", path, large.object("applied"), media=APPLY)
     again = await server.request("PATCH", path, large.object("applied"), media=APPLY)
@@ -121,7 +121,7 @@ async def test_an_object_is_applied_once_and_then_is_as_it_should_be(server: API
     assert again.json["metadata"]["resourceVersion"] == first.json["metadata"]["resourceVersion"]
 
 
-async def test_tables_show_what_the_definitions_ask_for(server: API) -> None:
+async def test_tables_have_the_declared_columns(server: API) -> None:
     for large, cells in (
         (GATEWAYS, ["edge", "10.0.0.1", "True"]),
         (CERTIFICATES, ["True", "cert", "issuer", 3, "<invalid>"]),
@@ -177,7 +177,7 @@ async def test_certificates_keep_their_rules_and_are_selected_by_their_fields(se
         assert why in await refusal(server, CERTIFICATES, **spec), why
 
 
-async def test_compositions_embed_whatever_their_functions_want(server: API) -> None:
+async def test_compositions_embed_arbitrary_function_inputs(server: API) -> None:
     no_kind = changed(COMPOSITIONS, "pipeline", 0, "input", to={"anything": 1})
     why = await refusal(server, COMPOSITIONS, **no_kind)
     assert "spec.pipeline[0].input.apiVersion: Required value" in why

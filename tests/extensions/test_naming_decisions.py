@@ -20,13 +20,13 @@ def decide(definition: Json, others: list[Json]) -> Naming:
     return decide_with(definition, taken.by_others("mine", "example.com", definition["spec"]["names"]))
 
 
-def test_names_that_nobody_has_are_accepted() -> None:
+def test_free_names_are_accepted() -> None:
     wanted = NAMES | {"shortNames": ["wd"], "categories": ["all"]}
     naming = decide(asking(wanted), [])
     assert (naming.accepted, naming.condition.reason) == (wanted, "NoConflicts")
 
 
-def test_a_name_that_another_has_is_not_accepted_and_the_others_are() -> None:
+def test_taken_name_is_rejected_and_free_names_are_accepted() -> None:
     other = asking(NAMES, NAMES | {"shortNames": ["wd"]})
     wanted = {"plural": "wheels", "singular": "wheel", "kind": "Wheel", "listKind": "WheelList", "shortNames": ["wd"]}
     naming = decide(asking(wanted), [other])
@@ -41,13 +41,13 @@ def test_a_plural_clashes_with_a_short_name() -> None:
     assert decide(asking(wanted), [other]).condition.reason == "PluralConflict"
 
 
-def test_a_name_once_accepted_stays_though_another_wants_it() -> None:
+def test_accepted_name_stays_with_its_definition() -> None:
     mine = asking(NAMES | {"shortNames": ["wd", "w"]}, NAMES | {"shortNames": ["wd"]})
     other = asking(NAMES, {"plural": "others", "kind": "Other", "shortNames": ["x"]})
     assert decide(mine, [other]).accepted["shortNames"] == ["wd", "w"]
 
 
-def test_a_name_is_free_again_when_the_last_one_who_had_it_is_gone() -> None:
+def test_name_is_free_when_its_last_holder_is_deleted() -> None:
     taken = TakenNames()
     for name in ("a", "b"):
         taken.record(name, "example.com", NAMES, after=1)
@@ -57,7 +57,7 @@ def test_a_name_is_free_again_when_the_last_one_who_had_it_is_gone() -> None:
     assert taken.by_others("c", "example.com", NAMES) == NamesOfOthers()
 
 
-def test_news_from_before_a_decision_does_not_undo_it() -> None:
+def test_stale_event_does_not_revert_a_decision() -> None:
     taken = TakenNames()
     taken.record("a", "example.com", NAMES, after=7)
     taken.record("a", "example.com", {"plural": "", "kind": ""}, after=6)

@@ -37,7 +37,7 @@ async def server(tmp_path: Path) -> AsyncIterator[API]:
         yield running
 
 
-async def test_what_nobody_serves_falls_off_the_end_of_the_chain(server: API) -> None:
+async def test_unserved_path_is_not_found(server: API) -> None:
     for method, path in (
         ("GET", "/apis/nosuch.io"),
         ("GET", "/apis/nosuch.io/v1"),
@@ -54,7 +54,7 @@ async def test_what_nobody_serves_falls_off_the_end_of_the_chain(server: API) ->
         assert answer.headers["content-type"] == "text/plain; charset=utf-8"
 
 
-async def test_what_stands_below_an_object_but_is_no_subresource_is_not_found_as_a_status(
+async def test_unknown_subresource_is_not_found_with_a_status(
     server: API,
 ) -> None:
     for path in (f"{WIDGETS}/a/status", f"{WIDGETS}/a/b", f"{WIDGETS}/a/status/x"):

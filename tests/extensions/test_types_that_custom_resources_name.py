@@ -45,7 +45,7 @@ def said(answer: Answer) -> tuple[int, str]:
         b"{",
     ],
 )
-async def test_what_is_wrong_with_a_scale_that_is_sent_is_not_said(server: API, body: Any) -> None:
+async def test_malformed_scale_is_rejected_without_details(server: API, body: Any) -> None:
     assert said(await server.request("PUT", f"{WIDGETS}/a/scale", body)) == (400, NO_SCALE)
 
 

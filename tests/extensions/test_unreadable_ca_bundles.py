@@ -13,7 +13,7 @@ GARBAGE: Json = {"url": "https://127.0.0.1:1/", "caBundle": "Z2FyYmFnZQ=="}
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
 
-async def test_no_version_of_a_custom_resource_whose_conversion_can_not_be_asked_is_served(tmp_path: Path) -> None:
+async def test_resource_with_an_invalid_conversion_webhook_is_not_served(tmp_path: Path) -> None:
     versions = [
         {"name": name, "served": True, "storage": name == "v1", "schema": {"openAPIV3Schema": {"type": "object"}}}
         for name in ("v1", "v2")

@@ -100,11 +100,11 @@ PATHS = ScalePaths(".spec.replicas", ".status.replicas", ".status.selector")
         ({"status": {"replicas": -1, "selector": 7}}, [".status.replicas", ".status.selector"]),
     ],
 )
-def test_the_numbers_of_a_scale_must_be_what_a_scale_can_show(obj: dict[str, Any], fields: list[str]) -> None:
+def test_scale_replicas_must_fit_int32(obj: dict[str, Any], fields: list[str]) -> None:
     assert [error.field for error in (*PATHS.validate_spec(obj), *PATHS.validate_status(obj))] == fields
 
 
-def test_a_place_in_an_object_is_made_when_it_is_not_there() -> None:
+def test_missing_parents_of_a_path_are_created() -> None:
     obj: dict[str, Any] = {}
     set_nested(obj, ".spec.workers.replicas", 3)
     assert obj == {"spec": {"workers": {"replicas": 3}}}

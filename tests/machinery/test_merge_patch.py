@@ -116,6 +116,6 @@ def test_without_nulls_in_lists_the_result_is_that_of_the_rfc(document: dict[str
 
 
 @given(DOCUMENTS, PATCHES)
-def test_applying_a_patch_twice_changes_nothing_more(document: dict[str, Any], patch: dict[str, Any]) -> None:
+def test_strategic_patch_is_idempotent(document: dict[str, Any], patch: dict[str, Any]) -> None:
     once = merge_patch.apply(deepcopy(document), patch)
     assert deep_equal(merge_patch.apply(deepcopy(once), patch), once)

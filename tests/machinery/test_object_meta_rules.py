@@ -152,7 +152,7 @@ def test_an_update_reports_everything_that_may_not_change_in_upstreams_order() -
     assert "metadata.deletionGracePeriodSeconds: Invalid value: 5: field is immutable" in update_faults(new, old)
 
 
-def test_a_grace_period_of_zero_is_told_from_none() -> None:
+def test_zero_grace_period_differs_from_a_missing_one() -> None:
     old = {"resourceVersion": "1"}
     assert update_faults(old | {"deletionGracePeriodSeconds": 0}, old) == [
         "metadata.deletionGracePeriodSeconds: Invalid value: 0: field is immutable"

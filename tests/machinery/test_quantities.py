@@ -153,7 +153,7 @@ def test_the_amount_read_is_exact(number: object, suffix: str) -> None:
 
 
 @given(TEXTS)
-def test_what_a_quantity_prints_reads_as_the_same_amount(text: str) -> None:
+def test_printed_quantity_parses_to_the_same_amount(text: str) -> None:
     quantity = parse_quantity(text)
     assert parse_quantity(str(quantity)) == quantity
     negated = -quantity

@@ -84,7 +84,7 @@ def test_the_patch_directive_deletes_and_replaces_elements() -> None:
     assert patched(document, {"items": [{"$patch": "replace"}]})["items"] == []
 
 
-def test_directives_are_left_out_of_what_is_new() -> None:
+def test_directives_are_removed_from_added_values() -> None:
     patch = {"items": [{"name": "a", "$patch": "delete"}, {"name": "b"}], "spec": {"inner": {"$patch": "delete"}}}
     assert patched({}, patch) == {"items": names("b"), "spec": {}}
 
@@ -93,13 +93,13 @@ def test_a_field_with_the_replace_strategy_is_replaced() -> None:
     assert patched({"whole": {"a": "1"}}, {"whole": {"b": None}})["whole"] == {"b": None}
 
 
-def test_retain_keys_drops_what_it_does_not_list() -> None:
+def test_retain_keys_drops_unlisted_keys() -> None:
     document = {"spec": {"type": "x", "inner": {"type": "y"}, "old": 1}}
     patch = {"spec": {"$retainKeys": ["type"], "type": "z"}}
     assert patched(document, patch)["spec"] == {"type": "z"}
 
 
-def test_retain_keys_must_list_what_the_patch_sets() -> None:
+def test_retain_keys_must_list_all_patched_keys() -> None:
     for listed in (["other"], "type"):
         with pytest.raises(MalformedPatch, match=r"^invalid patch format of retainKeys$"):
             patched({"spec": {"type": "x"}}, {"spec": {"$retainKeys": listed, "type": "z"}})
@@ -126,7 +126,7 @@ def test_the_element_order_is_set_by_the_patch(live: str, patch: str, order: str
     assert "".join(item["name"] for item in result["items"]) == expected
 
 
-def test_an_element_order_may_leave_out_what_is_deleted() -> None:
+def test_element_order_may_omit_deleted_elements() -> None:
     patch = {"$setElementOrder/items": names("c", "a"), "items": [{"name": "b", "$patch": "delete"}]}
     assert patched({"items": names("a", "b", "c")}, patch)["items"] == names("c", "a")
 
@@ -261,7 +261,7 @@ PATCHES = st.fixed_dictionaries(
 
 
 @given(DOCUMENTS, PATCHES)
-def test_applying_a_patch_twice_changes_nothing_more(document: dict[str, Any], patch: dict[str, Any]) -> None:
+def test_strategic_patch_is_idempotent(document: dict[str, Any], patch: dict[str, Any]) -> None:
     once = patched(document, patch)
     assert deep_equal(patched(once, patch), once)
 

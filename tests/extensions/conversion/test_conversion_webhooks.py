@@ -124,7 +124,7 @@ async def test_managers_own_fields_in_the_versions_in_which_they_applied_them(se
     assert left.json["spec"] == {"address": "h:1"}
 
 
-async def test_a_list_is_converted_in_one_review_and_kept_for_all_who_read_or_watch(
+async def test_list_is_converted_in_one_review_and_cached_for_all_readers(
     server: API, hook: WebhookServer, converter: Converter
 ) -> None:
     await install(server, widgets(hook.by_url()))
@@ -146,7 +146,7 @@ async def test_a_list_is_converted_in_one_review_and_kept_for_all_who_read_or_wa
     assert converter.sizes == [5, 1]
 
 
-async def test_a_webhook_that_is_down_fails_what_needs_it_and_writes_nothing(
+async def test_unavailable_webhook_fails_requests_and_leaves_the_store_unchanged(
     server: API, hook: WebhookServer, converter: Converter
 ) -> None:
     await install(server, widgets(hook.by_url()))
@@ -168,7 +168,7 @@ async def test_a_webhook_that_is_down_fails_what_needs_it_and_writes_nothing(
     assert len((await server.request("GET", V2)).json["items"]) == 1
 
 
-async def test_what_cannot_be_shown_to_its_writer_is_not_written(
+async def test_object_that_cannot_be_converted_back_is_not_written(
     server: API, hook: WebhookServer, converter: Converter
 ) -> None:
     await install(server, widgets(hook.by_url()))
@@ -275,7 +275,7 @@ async def test_another_webhook_takes_over_when_the_definition_changes(
     assert (await eventually(server, 200, "GET", f"{V2}/a")).json["spec"] == {"address": "h:80"}
 
 
-async def test_a_definition_goes_with_its_objects(server: API, hook: WebhookServer) -> None:
+async def test_deleting_a_definition_deletes_its_converted_objects(server: API, hook: WebhookServer) -> None:
     await install(server, widgets(hook.by_url()))
     await server.request("POST", V2, v2(address="h:1"))
     await server.request("DELETE", f"{DEFINITIONS}/widgets.example.com")

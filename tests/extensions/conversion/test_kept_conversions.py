@@ -20,7 +20,7 @@ ROOM = 16 * (len("/a") + len(VALUE))
 """For sixteen."""
 
 
-def test_what_was_used_least_recently_goes_first() -> None:
+def test_least_recently_used_value_is_evicted_first() -> None:
     kept = ConvertedValues(max_bytes=ROOM)
     for number in range(16):
         put(kept, "/a", number, VALUE)
@@ -37,7 +37,7 @@ def test_a_value_that_is_put_again_counts_once() -> None:
     assert found(kept, "/a", 1) is not None
 
 
-def test_each_owner_has_its_own() -> None:
+def test_owners_do_not_share_values() -> None:
     kept = ConvertedValues()
     one, other = kept.new_owner(), kept.new_owner()
     put(kept, "/a", 1, b"x", owner=one)

@@ -131,7 +131,7 @@ async def test_an_answer_of_another_type_is_refused(hook: WebhookServer, clients
     assert str(found.value) == f"{FOR_ONE} failed: {expected}"
 
 
-async def test_the_fault_of_one_among_many_is_found_at_its_place(
+async def test_error_names_the_index_of_the_faulty_object(
     hook: WebhookServer, answers: Converter, clients: WebhookClients
 ) -> None:
     answers.spoil = lambda response: response["convertedObjects"].reverse()

@@ -20,7 +20,7 @@ def test_missing_fields_and_meaningless_nulls_get_their_default() -> None:
     assert defaulted({"a": DEFAULTED, "b": DEFAULTED}, {"b": None}) == {"a": "d", "b": "d"}
 
 
-def test_null_stays_where_it_is_a_value() -> None:
+def test_null_stays_in_nullable_fields() -> None:
     assert defaulted({"a": {**DEFAULTED, "nullable": True}}, {"a": None}) == {"a": None}
 
 

@@ -83,7 +83,7 @@ def test_a_schema_is_refused_in_the_words_of_upstream(schema: dict[str, Any], ex
     assert of_field(schema) == expected
 
 
-def test_what_alternatives_speak_of_must_be_there_outside_of_them() -> None:
+def test_fields_in_alternatives_must_be_declared_outside_of_them() -> None:
     assert errors({"type": "object", "anyOf": [{"properties": {"a": {"minimum": 1}}}]}) == [
         "schema.properties[a]: Required value: because it is defined in schema.anyOf[0].properties[a]"
     ]
@@ -162,7 +162,7 @@ def test_rules_must_compile_against_their_schema() -> None:
          ".optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule"),
     ],
 )  # fmt: skip
-def test_what_a_rule_says_about_itself_must_make_sense(rule: dict[str, Any], expected: str) -> None:
+def test_rule_declarations_are_validated(rule: dict[str, Any], expected: str) -> None:
     assert rule_errors({"type": "object", "properties": {"a": TEXT}}, rule) == [expected]
 
 

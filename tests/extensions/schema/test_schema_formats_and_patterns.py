@@ -34,7 +34,7 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_a_format_takes_what_is_one_and_nothing_else(name: str) -> None:
+def test_format_accepts_only_valid_values(name: str) -> None:
     check = format_check(name)
     assert check is not None
     right, wrong = EXAMPLES[name]
@@ -81,12 +81,12 @@ def test_patterns_match_as_they_do_in_go(pattern: str, right: str, wrong: str) -
         (r"\1", r"invalid escape sequence: `\1`"),
     ],
 )
-def test_what_go_cannot_parse_is_refused_in_its_words(pattern: str, why: str) -> None:
+def test_invalid_go_regexp_is_rejected_with_gos_message(pattern: str, why: str) -> None:
     assert go_regexp_error(pattern) == f"error parsing regexp: {why}"
 
 
 @pytest.mark.parametrize(
     "pattern", ["^[a-z]([-a-z0-9]*[a-z0-9])?$", r"[\w.-]+", "(?i)x*?", r"[^\]]", "^$|^(?:a)$", "(?P<n>a)"]
 )
-def test_what_go_parses_is_taken(pattern: str) -> None:
+def test_valid_go_regexp_is_accepted(pattern: str) -> None:
     assert go_regexp_error(pattern) == ""

@@ -43,12 +43,12 @@ OBJECT = {
         (".spec.a.*", [1]),
     ],
 )
-def test_a_path_finds_what_it_names(path: str, expected: list[Any]) -> None:
+def test_path_finds_the_named_values(path: str, expected: list[Any]) -> None:
     assert compile_path(path).find(OBJECT) == expected
 
 
 @pytest.mark.parametrize("path", [".spec[", ".spec[x]", ".a{b}", ".l[::0]"])
-def test_what_is_no_path_does_not_compile(path: str) -> None:
+def test_invalid_path_does_not_compile(path: str) -> None:
     with pytest.raises(InvalidJsonPath):
         compile_path(path)
 

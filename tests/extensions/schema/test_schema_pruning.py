@@ -39,7 +39,7 @@ def test_type_and_metadata_of_the_object_are_always_known() -> None:
     assert unknown == []
 
 
-def test_a_field_that_keeps_unknown_fields_still_loses_those_of_its_known_parts() -> None:
+def test_preserved_fields_are_still_pruned_below_declared_properties() -> None:
     tight = {"type": "object", "properties": {"k": TEXT}}
     free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"tight": tight}}
     obj, unknown = pruned(spec_schema(free=free), {"free": {"any": {"thing": [1]}, "tight": {"k": "v", "j": "w"}}})
@@ -53,7 +53,7 @@ def test_everything_below_additional_properties_without_a_schema_is_dropped() ->
     assert unknown == ['unknown field "spec.m.a.b"']
 
 
-def test_nulls_that_mean_nothing_are_dropped() -> None:
+def test_nulls_in_non_nullable_fields_are_dropped() -> None:
     schema = spec_schema(plain=TEXT, nullable={**TEXT, "nullable": True}, filled={**TEXT, "default": "d"})
     obj, _ = pruned(schema, {"plain": None, "nullable": None, "filled": None})
     assert obj["spec"] == {"nullable": None, "filled": None}
@@ -102,7 +102,7 @@ JSON = st.recursive(
 
 @settings(max_examples=60, deadline=None)
 @given(spec=JSON)
-def test_pruning_twice_finds_nothing_the_second_time(spec: Any) -> None:
+def test_pruning_is_idempotent(spec: Any) -> None:
     schema = compile_schema(spec_schema(a=NESTED, b=NESTED), preserve_unknown_fields=False)
     obj = {"spec": spec}
     schema.prune(obj)

@@ -44,7 +44,7 @@ def test_an_object_with_one_part_less_has_changed() -> None:
     assert update_errors({"m": small}, {"m": {"a": "1"}}, {"m": {"a": "1", "b": "2"}}) == ["spec.m"]
 
 
-def test_a_list_whose_items_changed_places_has_changed_only_where_order_counts() -> None:
+def test_reordered_items_count_as_a_change_only_in_ordered_lists() -> None:
     item = {"type": "object", "properties": {"k": {"type": "string"}}}
     keyed = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
     for extra, refused in ((keyed, []), ({}, ["spec.l"])):

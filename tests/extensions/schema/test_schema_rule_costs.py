@@ -67,7 +67,7 @@ SHORT = {**TEXT, "maxLength": 100}
         (SHORT, "url(self) == url(self)", 122),
     ],
 )
-def test_what_libraries_add_costs_what_upstream_estimates(schema: dict[str, Any], rule: str, expected: int) -> None:
+def test_library_functions_cost_as_estimated_upstream(schema: dict[str, Any], rule: str, expected: int) -> None:
     assert cost(schema, rule) == expected
 
 

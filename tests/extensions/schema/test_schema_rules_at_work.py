@@ -34,7 +34,7 @@ def test_a_scalar_is_shown_and_an_object_is_not() -> None:
     assert errors(ruled({"type": "object"}, "false"), {}) == ["v: Invalid value: failed rule: false"]
 
 
-def test_a_message_expression_goes_before_the_message_unless_it_fails() -> None:
+def test_message_expression_overrides_the_message_unless_it_fails() -> None:
     said = {"rule": "self > 1", "message": "too small", "messageExpression": "'%d is small'.format([self])"}
     assert errors(ruled(INTEGER, said), 1) == ["v: Invalid value: 1: 1 is small"]
     failing = {**said, "messageExpression": "string(1 / (self - self))"}
@@ -52,13 +52,13 @@ def test_a_message_expression_goes_before_the_message_unless_it_fails() -> None:
         ("  trimmed ", "trimmed"),
     ],
 )
-def test_what_an_expression_says_counts_if_it_can_be_a_message(text: str, said: str) -> None:
+def test_message_expression_must_yield_a_valid_message(text: str, said: str) -> None:
     rule = {"rule": "false", "message": " fixed ", "messageExpression": "self.text"}
     whole = ruled({"type": "object", "properties": {"text": TEXT}}, rule)
     assert errors(whole, {"text": text}) == [f"v: Invalid value: {said}"]
 
 
-def test_reason_and_field_path_decide_what_is_refused_and_where() -> None:
+def test_reason_and_field_path_set_error_type_and_path() -> None:
     obj = {"type": "object", "properties": {"a": INTEGER}}
     required = {"rule": "has(self.a)", "reason": "FieldValueRequired", "fieldPath": ".a", "message": "say a"}
     assert errors(ruled(obj, required), {}) == ["v.a: Required value: say a"]
@@ -170,7 +170,7 @@ def test_a_failing_evaluation_is_told_in_the_words_of_cel_go() -> None:
         ({"type": "array", "items": INTEGER}, "self.sort() == [1, 2] && self.distinct().size() == 2", [2, 1]),
     ],
 )  # fmt: skip
-def test_values_and_functions_are_those_that_kubernetes_has(schema: dict[str, Any], rule: str, value: Any) -> None:
+def test_rules_have_the_values_and_functions_of_kubernetes(schema: dict[str, Any], rule: str, value: Any) -> None:
     assert errors(ruled(schema, rule), value) == []
     assert errors(ruled(schema, f"!({rule})"), value) != []
 
@@ -182,7 +182,7 @@ def test_the_root_sees_its_name_but_no_other_metadata() -> None:
     assert len(list(compiled.validate({"kind": "K", "metadata": {"name": "b"}}))) == 1
 
 
-def test_what_is_let_pass_is_warned_of() -> None:
+def test_tolerated_violation_is_a_warning() -> None:
     schema = {"type": "object", "properties": {"v": ruled(INTEGER, "self > 5"), "w": INTEGER}}
     compiled = compile_schema(schema, preserve_unknown_fields=False)
     assert list(compiled.validate_update({"v": 1, "w": 2}, {"v": 1, "w": 1})) == []

@@ -66,7 +66,7 @@ def test_a_value_is_refused_in_the_words_of_kube_openapi(
     assert errors(schema, value) == expected
 
 
-def test_of_several_schemas_the_one_that_fits_best_says_what_is_wrong() -> None:
+def test_best_matching_alternative_reports_its_problems() -> None:
     schema = {
         "type": "object",
         "properties": {"a": TEXT, "b": TEXT},
@@ -107,7 +107,7 @@ def test_an_embedded_resource_needs_a_type_and_valid_metadata() -> None:
     ]
 
 
-def test_errors_that_others_found_keep_rules_from_being_checked() -> None:
+def test_errors_of_other_validators_suppress_rules() -> None:
     schema = {"type": "object", "x-kubernetes-validations": [{"rule": "false"}]}
     compiled = compile_schema(schema, preserve_unknown_fields=False)
     known = OtherErrors(before=(too_long(Path("metadata.name"), 3),))

@@ -36,7 +36,7 @@ def strict(body: Any, default: GroupVersionKind = CONFIG_MAP, codec: Codec = Cod
     return str(strict_refusal(decoded.gvk, default, decoded.strict_errors))
 
 
-def test_the_resources_kind_stands_in_where_the_body_has_none() -> None:
+def test_missing_kind_defaults_to_the_resource_kind() -> None:
     body = decode({"metadata": {"name": "a"}})
     assert body.gvk == CONFIG_MAP
     assert body.obj == {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}}
@@ -47,7 +47,7 @@ def test_an_empty_object_and_null_are_an_empty_object(body: bytes) -> None:
     assert decode(body).obj == {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {}}
 
 
-def test_the_type_is_looked_for_in_whatever_capitals() -> None:
+def test_type_fields_are_case_insensitive() -> None:
     body = decode({"Kind": "ConfigMap", "APIVERSION": "v1"})
     assert body.gvk == CONFIG_MAP
     assert body.strict_errors == ('unknown field "Kind"', 'unknown field "APIVERSION"')
@@ -86,7 +86,7 @@ def test_a_body_whose_type_cannot_be_read_is_unrecognized(body: bytes, message: 
     assert refusal(body) == UNRECOGNIZED + message
 
 
-def test_a_kind_that_nobody_knows_is_not_registered() -> None:
+def test_unknown_kind_is_not_registered() -> None:
     assert refusal({"apiVersion": "v1", "kind": "Crate"}) == (
         'Crate in version "v1" cannot be handled as a ConfigMap: '
         'no kind "Crate" is registered for version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"'
@@ -126,7 +126,7 @@ def test_strict_errors_come_in_the_order_of_the_text() -> None:
     assert decode(body).obj["data"] == {"k": "2"}
 
 
-def test_without_strictness_nothing_is_told_and_the_same_is_dropped() -> None:
+def test_without_strict_unknown_fields_are_dropped_silently() -> None:
     data = b'{"metadata":{"name":"a","name":"b"},"extra":1}'
     body = decode_object(data, codec=Codec.JSON, default=CONFIG_MAP, scheme=KUBE, strict=False)
     assert body.strict_errors == ()
@@ -134,7 +134,7 @@ def test_without_strictness_nothing_is_told_and_the_same_is_dropped() -> None:
     assert "extra" not in body.obj
 
 
-def test_yaml_tells_its_duplicates_first_and_unknown_fields_in_alphabetical_order() -> None:
+def test_yaml_reports_duplicates_before_sorted_unknown_fields() -> None:
     body = b'kind: ConfigMap\nzoo: 1\ndata:\n  k: "1"\n  k: "2"\nant: x\n'
     assert strict(body, codec=Codec.YAML) == (
         'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: yaml: unmarshal errors:\n'
@@ -173,7 +173,7 @@ def test_deletions_decode_options_of_any_version_and_tell_the_bare_message() -> 
     )
 
 
-def test_each_server_knows_its_own_groups() -> None:
+def test_each_scheme_has_its_own_groups() -> None:
     crd = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
     service = GroupVersionKind("apiregistration.k8s.io", "v1", "APIService")
     knows = {

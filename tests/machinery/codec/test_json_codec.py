@@ -71,7 +71,7 @@ def test_valid_text_is_read_as_the_standard_library_reads_it(value: Any, ascii_o
 
 @settings(max_examples=100, deadline=None)
 @given(DOCUMENTS)
-def test_every_duplicate_key_is_found_and_nothing_else(document: Any) -> None:
+def test_exactly_the_duplicate_keys_are_reported(document: Any) -> None:
     text = written(document)
     parsed = parse(text.encode())
     assert parsed.duplicates == tuple(f"duplicate field {quote(path)}" for path in repeated(document))
@@ -80,7 +80,7 @@ def test_every_duplicate_key_is_found_and_nothing_else(document: Any) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(VALUES, st.integers(0, 200), st.sampled_from(list(b'{}[]",:x1\\ \n')))
-def test_the_scanner_refuses_exactly_what_the_parser_refuses(value: Any, at: int, byte: int) -> None:
+def test_scanner_and_parser_reject_the_same_texts(value: Any, at: int, byte: int) -> None:
     data = bytearray(json.dumps(value).encode())
     data[at % len(data)] = byte
     try:
@@ -93,9 +93,7 @@ def test_the_scanner_refuses_exactly_what_the_parser_refuses(value: Any, at: int
 
 @settings(max_examples=200, deadline=None)
 @given(VALUES, st.integers(0, 200), st.binary(max_size=3) | st.sampled_from([b"NaN", b"1e999", b"\\ud800", b"\\u00"]))
-def test_a_fault_is_described_as_if_the_text_had_been_looked_at_from_its_beginning(
-    value: Any, at: int, wedge: bytes
-) -> None:
+def test_message_equals_that_of_a_full_scan(value: Any, at: int, wedge: bytes) -> None:
     text = json.dumps([value] * 3).encode()
     data = text[: at % len(text)] + wedge + text[at % len(text) :]
     assert syntax_error(data) == _described_from_the_beginning(data)
@@ -111,7 +109,7 @@ def _described_from_the_beginning(data: bytes) -> str | None:
 
 @pytest.mark.parametrize("depth", [253, 254, 255, 2000])
 @pytest.mark.parametrize("inner", [b"", b"{}", b"[1],[2]", b'"]", [2]'])
-def test_depth_is_counted_as_if_the_text_had_been_looked_at_from_its_beginning(depth: int, inner: bytes) -> None:
+def test_depth_equals_that_of_a_full_scan(depth: int, inner: bytes) -> None:
     data = b"[" * depth + inner + b"]" * depth
     assert syntax_error(data) == _described_from_the_beginning(data)
     assert syntax_error(data + b"!") == _described_from_the_beginning(data + b"!")
@@ -157,7 +155,7 @@ def test_text_that_is_too_deep_is_refused(depth: int) -> None:
         parse(b"[" * depth + b"]" * depth)
 
 
-def test_what_is_not_too_deep_can_be_written_again() -> None:
+def test_accepted_depth_can_be_encoded() -> None:
     value = parse(b'{"a":' * 254 + b"1" + b"}" * 254).value
     assert orjson.dumps(value).count(b"{") == 254
 
@@ -207,5 +205,5 @@ def test_a_document_keeps_the_spelling_of_numbers() -> None:
         (b"- a", "invalid character ' ' in numeric literal"),
     ],
 )
-def test_who_looks_for_the_kind_names_whole_characters(text: bytes, message: str) -> None:
+def test_interpretation_error_names_whole_characters(text: bytes, message: str) -> None:
     assert interpretation_error(text) == message

@@ -37,7 +37,7 @@ def _in_flow(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 @settings(max_examples=150, deadline=None)
 @given(VALUES)
-def test_what_is_written_reads_back_the_same(value: Any) -> None:
+def test_yaml_round_trips(value: Any) -> None:
     parsed = parse_yaml(emit_yaml(value))
     assert parsed.value == value
     assert parsed.strict_error == ""
@@ -55,7 +55,7 @@ def test_what_is_written_reads_back_the_same(value: Any) -> None:
         ('"yes"', "yes"), ("'1'", "1"), ("!!str 1", "1"), ("!!float 1", 1), ("!!binary aGk=", "hi"), ("!odd x", "x"),
     ],
 )  # fmt: skip
-def test_plain_scalars_mean_what_they_mean_to_go(text: str, value: Any) -> None:
+def test_plain_scalars_resolve_as_in_go(text: str, value: Any) -> None:
     text = "-x" if text == "-" else text
     assert parse_yaml(f"a: {text}".encode()).value == {"a": value}
 
@@ -235,7 +235,7 @@ def test_aliases_to_a_sequence_of_sequences_are_copies_all_the_way_down() -> Non
 
 @settings(max_examples=150, deadline=None)
 @given(st.recursive(st.sampled_from(["a", "1", "~", "'<<'", "<<", "!!str 1", "&x b", "*x"]), _in_flow, max_leaves=12))
-def test_what_is_read_does_not_depend_on_whether_there_are_aliases(text: str) -> None:
+def test_aliases_do_not_change_the_value(text: str) -> None:
     def outcome(suffix: str) -> Any:
         try:
             return parse_yaml(f"y: &x 0\nz: {text}\n{suffix}".encode())

@@ -45,7 +45,7 @@ _POSIX_PARTS = ("machinery/platform/", "controlplane/workers/", "testing/envtest
 """Workers and envtest are refused where they cannot run."""
 
 
-def test_what_only_posix_has_is_used_nowhere_else() -> None:
+def test_posix_only_names_are_used_only_in_posix() -> None:
     sources = PACKAGE.parents[1]
     found = {
         f"{path.relative_to(sources)}: {name}"
@@ -118,7 +118,7 @@ for _ in range(100):
 """
 
 
-def test_who_waits_for_a_lock_gets_it(environment: Mapping[str, str], tmp_path: Path) -> None:
+def test_waiting_process_acquires_the_released_lock(environment: Mapping[str, str], tmp_path: Path) -> None:
     count = tmp_path / "count"
     count.write_text("0")
     adding = [subprocess.Popen([sys.executable, "-c", _ADD, str(count)], env=environment) for _ in range(2)]

@@ -49,7 +49,7 @@ def test_printing_leaves_the_object_alone() -> None:
     assert printed["metadata"] == {}
 
 
-def test_an_object_of_which_nothing_is_left_out_is_returned_itself() -> None:
+def test_object_without_omissions_is_returned_itself() -> None:
     pod = kind("v1", "Pod")
     obj = pod.decode({"spec": {"volumes": [{"name": "v", "emptyDir": {}}], "containers": [{"name": "a"}]}}).obj
     assert pod.printed(obj) is obj
@@ -74,7 +74,7 @@ def test_an_empty_list_of_a_kind_stored_as_json_stays_one() -> None:
     assert status["storedVersions"] is None
 
 
-def test_what_is_empty_in_a_schema_within_schemas_is_left_out() -> None:
+def test_empty_parts_of_nested_schemas_are_omitted() -> None:
     inner: Json = {"type": "object", "required": [], "dependencies": {}}
     schema = {"type": "array", "items": inner, "properties": {"a": dict(inner)}, "allOf": [dict(inner)]}
     version = {"name": "v1", "schema": {"openAPIV3Schema": schema}}
@@ -89,6 +89,6 @@ def spec_of(**fields: Any) -> Json:
     return spec
 
 
-def test_an_empty_map_is_semantically_none_but_an_empty_struct_is_not() -> None:
+def test_empty_map_equals_missing_map_but_empty_struct_differs() -> None:
     assert semantically_equal(spec_of(nodeSelector={}, tolerations=[]), spec_of())
     assert not semantically_equal(spec_of(affinity={}), spec_of())

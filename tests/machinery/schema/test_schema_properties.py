@@ -71,7 +71,7 @@ def values(draw: st.DrawFn, node: TypeNode, *, depth: int = 7, wrong: int = 0) -
 
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(KINDS), st.data())
-def test_decoding_what_was_decoded_changes_nothing(kind: ObjectType, data: st.DataObject) -> None:
+def test_decoding_is_idempotent(kind: ObjectType, data: st.DataObject) -> None:
     once = kind.decode(data.draw(values(kind.node)) or {}).obj
     again = kind.decode(copy.deepcopy(once))
     assert again.obj == once
@@ -80,9 +80,7 @@ def test_decoding_what_was_decoded_changes_nothing(kind: ObjectType, data: st.Da
 
 @settings(max_examples=80, deadline=None)
 @given(st.sampled_from(KINDS), st.data())
-def test_the_fast_way_takes_only_what_the_exact_way_finds_nothing_wrong_with(
-    kind: ObjectType, data: st.DataObject
-) -> None:
+def test_fast_path_accepts_only_values_without_problems(kind: ObjectType, data: st.DataObject) -> None:
     value = data.draw(values(kind.node, wrong=4)) or {}
     report = examine(kind.node, value)
     try:
@@ -114,12 +112,12 @@ def test_unknown_fields_never_survive_and_are_always_told(kind: ObjectType, data
 
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from(KINDS), st.data())
-def test_the_converter_agrees_with_the_decoder_on_what_fits(kind: ObjectType, data: st.DataObject) -> None:
+def test_converter_and_decoder_agree_on_valid_values(kind: ObjectType, data: st.DataObject) -> None:
     value = data.draw(values(kind.node)) or {}
     assert kind.convert(copy.deepcopy(value)).obj == kind.decode(value).obj
 
 
-def test_a_refused_value_stays_refused_after_the_fast_way_has_begun_to_change_it() -> None:
+def test_partially_decoded_invalid_value_stays_invalid() -> None:
     kind = object_type("v1", "Pod")
     value = {"metadata": {"name": None, "labels": {}}, "spec": {"containers": [{"name": 1}]}}
     with pytest.raises(Mismatch):

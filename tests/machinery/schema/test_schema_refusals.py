@@ -173,7 +173,7 @@ def test_at_most_a_hundred_strict_errors_are_reported() -> None:
         ({"metadata": {"creationTimestamp": 1}}, "json: cannot unmarshal number into Go value of type string"),
     ],
 )
-def test_the_converter_has_its_own_words(raw: Any, message: str) -> None:
+def test_converter_messages_differ_from_decoder_messages(raw: Any, message: str) -> None:
     with pytest.raises(DecodeError) as caught:
         kind("apps/v1", "Deployment").convert(raw)
     assert str(caught.value) == message
