@@ -6,7 +6,7 @@ TakenNames indexes the accepted names by group, so a decision does not compare w
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable
 from dataclasses import field
 
 from pilothouse.extensions.controllers.definitions import DefinitionInformer, StatusWriter
@@ -68,11 +68,6 @@ class NamingController:
         same = semantically_equal(naming.accepted, accepted_names(definition))
         if same and naming.condition.is_same_as(find_condition(definition, NAMES_ACCEPTED)):
             return
-        await self._write(definition, naming)
-        self._requeue_waiting(group, name)
-
-    async def _write(self, definition: Json, naming: Naming) -> None:
-        """Write the decision, and record the accepted names at once: the next decision may precede the watch event."""
         based_on = 0
 
         def change(current: Json) -> None:
@@ -81,8 +76,9 @@ class NamingController:
             _record(current, naming)
 
         if await self._writer.write(definition, change):
-            name, group = name_of(definition), definition["spec"]["group"]
+            # Record the accepted names at once: the next decision may precede the watch event.
             self._taken.record(name, group, naming.accepted, after=based_on)
+        self._requeue_waiting(group, name)
 
     def _requeue_waiting(self, group: str, name: str) -> None:
         """Requeue definitions that may get their names now."""
@@ -105,7 +101,10 @@ def decide(definition: Json, taken: NamesOfOthers) -> Naming:
         ("kind", taken.kinds),
         ("listKind", taken.kinds),
     ):
-        problems = _conflicts(wanted.get(name), accepted.get(name), used)
+        own, names = _as_list(accepted.get(name)), _as_list(wanted.get(name))
+        problems = [
+            f"{quote(value)} is already in use" for value in names if value and value not in own and value in used
+        ]
         if problems:
             reason = f"{name[0].upper()}{name[1:]}Conflict"
             condition = Condition(NAMES_ACCEPTED, "False", reason, aggregate(problems))
@@ -115,10 +114,8 @@ def decide(definition: Json, taken: NamesOfOthers) -> Naming:
     return Naming(accepted, condition)
 
 
-def _conflicts(wanted: str | list[str] | None, accepted: str | list[str] | None, used: Set[str]) -> list[str]:
-    own = accepted if isinstance(accepted, list) else [accepted or ""]
-    names = wanted if isinstance(wanted, list) else [wanted or ""]
-    return [f"{quote(name)} is already in use" for name in names if name and name not in own and name in used]
+def _as_list(names: str | list[str] | None) -> list[str]:
+    return names if isinstance(names, list) else [names or ""]
 
 
 def _take(accepted: Json, wanted: Json, field: str) -> None:
@@ -205,8 +202,7 @@ class TakenNames:
 
 
 def _names(names: Json, fields: Iterable[str]) -> set[str]:
-    values = [names.get(field) or "" for field in fields]
-    return {name for value in values for name in (value if isinstance(value, list) else [value]) if name}
+    return {name for field in fields for name in _as_list(names.get(field)) if name}
 
 
 def _drop(definition: str, owners: dict[str, set[str]], names: Iterable[str]) -> None:

@@ -7,7 +7,7 @@ accepted.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from itertools import count
 from typing import Any, TypeAlias
@@ -102,8 +102,8 @@ class WebhookConverter:
             if obj["apiVersion"] not in self._versions:
                 raise Undecodable(f"request to convert CR from an invalid group/version: {obj['apiVersion']}")
         converted: list[Json] = []
-        for part in _parts(objects):
-            converted += await self._observed(part, desired)
+        for start in range(0, len(objects), MAX_OBJECTS):
+            converted += await self._observed(objects[start : start + MAX_OBJECTS], desired)
         return converted
 
     async def _observed(self, objects: Sequence[Json], desired: str) -> list[Json]:
@@ -176,11 +176,6 @@ def _problem(original: Json, converted: Any, desired: str, *, position: int | No
     except InvalidMetadata as error:
         return f"invalid metadata{'' if position is None else f' in object at index {position}'}: {error}"
     return ""
-
-
-def _parts(objects: Sequence[Json]) -> Iterator[Sequence[Json]]:
-    for start in range(0, len(objects), MAX_OBJECTS):
-        yield objects[start : start + MAX_OBJECTS]
 
 
 def _version(api_version: str) -> str:

@@ -27,7 +27,8 @@ def drop_meaningless_nulls(value: Any, schema: Structural | None) -> None:
         return
     if isinstance(value, dict):
         for key in [key for key, child in value.items() if child is None]:
-            if _is_meaningless_null(schema.of_field(key)):
+            field = schema.of_field(key)
+            if field is not None and not field.nullable and field.default is None:
                 del value[key]
         for key, child in value.items():
             if isinstance(child, _CONTAINERS):
@@ -35,10 +36,6 @@ def drop_meaningless_nulls(value: Any, schema: Structural | None) -> None:
     elif isinstance(value, list):
         for item in value:
             drop_meaningless_nulls(item, schema.items)
-
-
-def _is_meaningless_null(schema: Structural | None) -> bool:
-    return schema is not None and not schema.nullable and schema.default is None
 
 
 def _nothing(value: Any) -> None:
@@ -79,17 +76,13 @@ def _of_object(schema: Structural) -> Callable[[Json], None] | None:
             if name in value:
                 step(value[name])
         if rest is not None:
-            _default_rest(value, schema, rest, rest_step)
+            for name in value.keys() - schema.properties.keys():
+                if value[name] is None and not rest.nullable:
+                    value[name] = copy.deepcopy(rest.default)
+                if rest_step is not None:
+                    rest_step(value[name])
 
     return default
-
-
-def _default_rest(value: Json, schema: Structural, rest: Structural, step: Defaulter | None) -> None:
-    for name in value.keys() - schema.properties.keys():
-        if value[name] is None and not rest.nullable:
-            value[name] = copy.deepcopy(rest.default)
-        if step is not None:
-            step(value[name])
 
 
 def _of_items(items: Structural | None) -> Callable[[list[Any]], None] | None:

@@ -80,7 +80,7 @@ def _compare(atom: Atom, old: Any, new: Any) -> _Difference | None:
     if old == new and is_exact(atom):
         return None
     if atom.map is not None and (atom.scalar is not None or atom.list is not None):
-        assert atom.map is not None
+        # The form depends on the value: a change of form removes the old content and adds the new.
         if all(value is None or isinstance(value, dict) for value in (old, new)):
             return _compare_maps(atom, atom.map, old, new)
         if not isinstance(old, dict) and not isinstance(new, dict):
@@ -125,7 +125,18 @@ def _compare_lists(atom: ListAtom, old: Any, new: Any) -> _Difference | None:
     before, after = _indexed(atom, old or ()), _indexed(atom, new or ())
     differences = _Differences({}, {})
     for element in before.keys() | after.keys():
-        _compare_items(atom.element, element, before.get(element, []), after.get(element, []), differences)
+        old_items, new_items = before.get(element, []), after.get(element, [])
+        if len(old_items) == 1 and len(new_items) == 1:
+            differences.put(element, _compare(atom.element, old_items[0], new_items[0]))
+            continue
+        # Several items under one element have one owner, like a leaf.
+        if len(old_items) > 1 and len(new_items) > 1:
+            differences.put(element, _compare_leaves(old_items, new_items))
+            continue
+        if new_items:
+            differences.added[element] = MEMBER if len(new_items) > 1 else all_fields_in(atom.element, new_items[0])
+        if old_items:
+            differences.removed[element] = MEMBER if len(old_items) > 1 else all_fields_in(atom.element, old_items[0])
     return differences.outcome()
 
 
@@ -134,19 +145,6 @@ def _indexed(atom: ListAtom, items: Iterable[Any]) -> dict[str, list[Any]]:
     for item in items:
         out.setdefault(atom.element_of(item), []).append(item)
     return out
-
-
-def _compare_items(atom: Atom, element: str, old: list[Any], new: list[Any], differences: _Differences) -> None:
-    """Compare the items of one element. Several items under one element have one owner, like a leaf."""
-    if len(old) == 1 and len(new) == 1:
-        differences.put(element, _compare(atom, old[0], new[0]))
-    elif len(old) > 1 and len(new) > 1:
-        differences.put(element, _compare_leaves(old, new))
-    else:
-        if new:
-            differences.added[element] = MEMBER if len(new) > 1 else all_fields_in(atom, new[0])
-        if old:
-            differences.removed[element] = MEMBER if len(old) > 1 else all_fields_in(atom, old[0])
 
 
 class _Differences:

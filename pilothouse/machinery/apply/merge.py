@@ -31,7 +31,10 @@ def _merge(atom: Atom, live: Any, config: Any) -> Any:
     if form.map is not None:
         return _merge_maps(form.map, live, config)
     if form.list is not None and form.scalar is None:
-        return _merge_lists(form.list, live, config)
+        left = live if isinstance(live, list) else []
+        right = config if isinstance(config, list) else []
+        if form.list.associative and (left or right):
+            return _ListMerge(form.list, left, right).run() or _ABSENT
     return live if config is _ABSENT else config
 
 
@@ -46,14 +49,6 @@ def _merge_maps(atom: MapAtom, live: Any, config: Any) -> Any:
         if merged is not _ABSENT:
             out[name] = merged
     return out or _ABSENT
-
-
-def _merge_lists(atom: ListAtom, live: Any, config: Any) -> Any:
-    left = live if isinstance(live, list) else []
-    right = config if isinstance(config, list) else []
-    if not atom.associative or not (left or right):
-        return live if config is _ABSENT else config
-    return _ListMerge(atom, left, right).run() or _ABSENT
 
 
 class _ListMerge:
@@ -87,7 +82,11 @@ class _ListMerge:
                     continue
                 at += element in self.taken or element == self.right_elements[to]
             if to < len(self.right):
-                self._take(self.right_elements[to])
+                element = self.right_elements[to]
+                self.taken.add(element)
+                if self.shared and self.shared[0] == element:
+                    self.shared.popleft()
+                self._put(self.ours.get(element, _ABSENT), self.theirs[element])
                 to += 1
         return self.out
 
@@ -96,12 +95,6 @@ class _ListMerge:
         if to >= len(self.right) or element == self.right_elements[to]:
             return False
         return bool(self.shared) and self.shared[0] != element
-
-    def _take(self, element: str) -> None:
-        self.taken.add(element)
-        if self.shared and self.shared[0] == element:
-            self.shared.popleft()
-        self._put(self.ours.get(element, _ABSENT), self.theirs[element])
 
     def _put(self, ours: Any, theirs: Any) -> None:
         merged = _merge(self.atom.element, ours, theirs)

@@ -76,18 +76,14 @@ def _children(form: Atom, value: Any) -> FieldSet:
                 out[f"f:{name}"] = node
         return out
     if form.list is not None and form.list.associative and isinstance(value, list):
-        return _list_children(form.list, value)
+        elements: FieldSet = {}
+        for item in value:
+            element = form.list.element_of(item)
+            node = MEMBER if element in elements else _node(form.list.element, item, is_member=True)
+            assert node is not None
+            elements[element] = node
+        return {element: elements[element] for element in sorted(elements, key=order)}
     return {}
-
-
-def _list_children(atom: ListAtom, items: list[Any]) -> FieldSet:
-    out: FieldSet = {}
-    for item in items:
-        element = atom.element_of(item)
-        node = MEMBER if element in out else _node(atom.element, item, is_member=True)
-        assert node is not None
-        out[element] = node
-    return {element: out[element] for element in sorted(out, key=order)}
 
 
 def remove(atom: Atom, value: Any, fields: FieldSet) -> Any:
@@ -96,7 +92,9 @@ def remove(atom: Atom, value: Any, fields: FieldSet) -> Any:
     if form.map is not None:
         return _remove_from_map(form.map, value, fields)
     if form.list is not None and form.scalar is None:
-        return _remove_from_list(form.list, value, fields)
+        if not isinstance(value, list) or not form.list.associative:
+            return None
+        return list(_remaining_items(form.list, value, fields)) or None
     return value
 
 
@@ -113,13 +111,7 @@ def _remove_from_map(atom: MapAtom, value: Any, fields: FieldSet) -> Any:
     return out or None
 
 
-def _remove_from_list(atom: ListAtom, value: Any, fields: FieldSet) -> Any:
-    if not isinstance(value, list) or not atom.associative:
-        return None
-    return list(_kept_items(atom, value, fields)) or None
-
-
-def _kept_items(atom: ListAtom, items: list[Any], fields: FieldSet) -> Iterator[Any]:
+def _remaining_items(atom: ListAtom, items: list[Any], fields: FieldSet) -> Iterator[Any]:
     for item in items:
         node = fields.get(atom.element_of(item))
         if node is None:

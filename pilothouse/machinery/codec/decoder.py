@@ -111,23 +111,17 @@ def _read(data: bytes, codec: Codec, default: GroupVersionKind) -> _Content:
     if codec is Codec.CBOR:
         value = read_cbor(data, default, typed=True)
         return _Content(value, cbor=data, named=interpret_cbor(value))
-    return _read_json(data) if codec is Codec.JSON else _read_yaml(data)
-
-
-def _read_json(data: bytes) -> _Content:
+    if codec is Codec.JSON:
+        try:
+            parsed = parse(data)
+        except JsonError as error:
+            raise BodyError(f"{NO_VERSION_OR_KIND}{interpretation_error(data) or error}") from None
+        return _Content(parsed.value, data, parsed.document if parsed.duplicates else None)
     try:
-        read = parse(data)
-    except JsonError as error:
-        raise BodyError(f"{NO_VERSION_OR_KIND}{interpretation_error(data) or error}") from None
-    return _Content(read.value, data, read.document if read.duplicates else None)
-
-
-def _read_yaml(data: bytes) -> _Content:
-    try:
-        read = parse_yaml(data)
+        yaml = parse_yaml(data)
     except YamlError as error:
         raise BodyError(str(error)) from None
-    return _Content(read.value, strict_errors=(read.strict_error,) if read.strict_error else ())
+    return _Content(yaml.value, strict_errors=(yaml.strict_error,) if yaml.strict_error else ())
 
 
 def read_cbor(data: bytes, default: GroupVersionKind, *, typed: bool) -> Any:
@@ -169,12 +163,8 @@ def _decode(content: _Content, kind: ObjectType) -> Decoded:
             return Decoded(kind.fit(value), content.strict_errors)
     except Mismatch:
         pass
-    decoded = kind.decode_document(_document(content, value))
+    document = value
+    if content.text is not None:  # the document has the notation of numbers and duplicate fields
+        document = parse_document(content.text) if content.document is None else content.document
+    decoded = kind.decode_document(document)
     return Decoded(decoded.obj, content.strict_errors + decoded.strict_errors)
-
-
-def _document(content: _Content, value: Any) -> Any:
-    """Return the document, with the notation of numbers and with duplicate fields."""
-    if content.text is None:
-        return value
-    return parse_document(content.text) if content.document is None else content.document

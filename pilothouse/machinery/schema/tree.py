@@ -133,7 +133,7 @@ def _value_node(full: str, go_type: str) -> TypeNode:
 
 def _leaf(full: str, go_type: str) -> TypeNode:
     package, _, message = full.rpartition(".")
-    go_type = go_type or _go_name(full)
+    go_type = go_type or (_SCALARS[full].value if full in _SCALARS else ".".join(full.split(".")[-2:]))
     if full in _ANY:
         return TypeNode(NodeKind.ANY, go_type)
     if full in _SCALARS:
@@ -145,9 +145,3 @@ def _leaf(full: str, go_type: str) -> TypeNode:
 
 def _union_of(package: str, message: str) -> Scalar | None:
     return _UNIONS.get(message) if package.startswith(_APIEXTENSIONS) else None
-
-
-def _go_name(full: str) -> str:
-    if full in _SCALARS:
-        return _SCALARS[full].value
-    return ".".join(full.split(".")[-2:])

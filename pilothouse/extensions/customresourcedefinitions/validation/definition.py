@@ -47,23 +47,19 @@ def validate_definition_update(definition: Json, old: Json) -> Errors:
     # Validate strictly first; examine the stored definition for ratcheting only after errors.
     if any(validate_spec(definition["spec"], _SPEC, strictest_on_update(old))):
         yield from validate_spec(definition["spec"], _SPEC, options_on_update(definition, old))
-    yield from _validate_immutable(definition["spec"], old["spec"], established=is_true(old, ESTABLISHED))
+    spec, old_spec, names = definition["spec"], old["spec"], _SPEC.child("names")
+    if is_true(old, ESTABLISHED):
+        # Storage keys depend on these fields.
+        yield from validate_immutable_field(spec["scope"], old_spec["scope"], _SPEC.child("scope"))
+        yield from validate_immutable_field(spec["names"]["kind"], old_spec["names"]["kind"], names.child("kind"))
+    yield from validate_immutable_field(spec["group"], old_spec["group"], _SPEC.child("group"))
+    yield from validate_immutable_field(spec["names"]["plural"], old_spec["names"]["plural"], names.child("plural"))
     yield from _validate_on_every_write(definition, old)
 
 
 def validate_status_update(definition: Json, old: Json) -> Errors:
     yield from validate_object_meta_update(metadata(definition), metadata(old), path=root("metadata"))
     yield from validate_names(definition["status"].get("acceptedNames") or {}, _STATUS.child("acceptedNames"))
-
-
-def _validate_immutable(spec: Json, old: Json, *, established: bool) -> Errors:
-    names = _SPEC.child("names")
-    if established:
-        # Storage keys depend on these fields.
-        yield from validate_immutable_field(spec["scope"], old["scope"], _SPEC.child("scope"))
-        yield from validate_immutable_field(spec["names"]["kind"], old["names"]["kind"], names.child("kind"))
-    yield from validate_immutable_field(spec["group"], old["group"], _SPEC.child("group"))
-    yield from validate_immutable_field(spec["names"]["plural"], old["names"]["plural"], names.child("plural"))
 
 
 def _validate_on_every_write(definition: Json, old: Json | None) -> Errors:

@@ -27,7 +27,10 @@ def validate_spec(spec: Json, path: Path, requested: ValidationOptions) -> Error
     internal = InternalSpec.of(spec)
     options = requested.for_spec(internal)
     yield from _validate_group(spec["group"], path.child("group"))
-    yield from _validate_scope(spec["scope"], path.child("scope"))
+    if not spec["scope"]:
+        yield required(path.child("scope"))
+    elif spec["scope"] not in _SCOPES:
+        yield not_supported(path.child("scope"), spec["scope"], _SCOPES)
     for position, version in enumerate(internal.versions):
         if internal.schema_of(version) is not None:
             continue
@@ -53,13 +56,6 @@ def _validate_group(group: str, path: Path) -> Errors:
         yield invalid(path, group, ",".join(problems))
     elif "." not in group:
         yield invalid(path, group, "should be a domain with at least one dot")
-
-
-def _validate_scope(scope: str, path: Path) -> Errors:
-    if not scope:
-        yield required(path)
-    elif scope not in _SCOPES:
-        yield not_supported(path, scope, _SCOPES)
 
 
 def _validate_version_set(spec: InternalSpec, path: Path) -> Errors:
@@ -95,30 +91,22 @@ def validate_required_names(names: Json, path: Path) -> Errors:
 
 def validate_names(names: Json, path: Path) -> Errors:
     for field in ("plural", "singular"):
-        yield from _validate_label(names.get(field) or "", path.child(field))
+        if names.get(field):
+            yield from _validate_label(names[field], path.child(field))
     for field in ("kind", "listKind"):
-        yield from _validate_kind(names.get(field) or "", path.child(field))
+        if names.get(field):
+            yield from (invalid(path.child(field), names[field], problem) for problem in is_kind_name(names[field]))
     for position, name in enumerate(names.get("shortNames") or ()):
-        yield from _validate_each(name, path.child("shortNames").index(position))
+        yield from _validate_label(name, path.child("shortNames").index(position))
     if names.get("kind") and names["kind"] == names.get("listKind"):
         yield invalid(path.child("listKind"), names["listKind"], "kind and listKind may not be the same")
     for position, name in enumerate(names.get("categories") or ()):
-        yield from _validate_each(name, path.child("categories").index(position))
+        yield from _validate_label(name, path.child("categories").index(position))
 
 
 def _validate_label(name: str, path: Path) -> Errors:
-    if name:
-        yield from _validate_each(name, path)
-
-
-def _validate_each(name: str, path: Path) -> Errors:
     if problems := is_dns1035_label(name):
         yield invalid(path, name, ",".join(problems))
-
-
-def _validate_kind(name: str, path: Path) -> Errors:
-    if name:
-        yield from (invalid(path, name, problem) for problem in is_kind_name(name))
 
 
 NONE, WEBHOOK = "None", "Webhook"
