@@ -101,15 +101,16 @@ class _Rule:
         if self._verbs and attributes.verb not in self._verbs:
             return False
         if self._namespaces or self._resources:
-            return attributes.is_resource and self._matches_resource(attributes)
+            if not attributes.is_resource or (self._namespaces and attributes.namespace not in self._namespaces):
+                return False
+            return not self._resources or any(_matches_group(entry, attributes) for entry in self._resources)
         if self._paths:
-            return not attributes.is_resource and any(_path_matches(attributes.path, spec) for spec in self._paths)
+            path = attributes.path
+            return not attributes.is_resource and any(
+                spec in ("*", path) or (spec.endswith("*") and path.startswith(spec.rstrip("*")))
+                for spec in self._paths
+            )
         return True
-
-    def _matches_resource(self, attributes: Attributes) -> bool:
-        if self._namespaces and attributes.namespace not in self._namespaces:
-            return False
-        return not self._resources or any(_matches_group(entry, attributes) for entry in self._resources)
 
 
 def _matches_group(entry: Json, attributes: Attributes) -> bool:
@@ -126,15 +127,15 @@ def _matches_group(entry: Json, attributes: Attributes) -> bool:
     return not wanted.isdisjoint(resources)
 
 
-def _path_matches(path: str, spec: str) -> bool:
-    return spec in ("*", path) or (spec.endswith("*") and path.startswith(spec.rstrip("*")))
-
-
 def _problems(policy: Json) -> Errors:
     yield from _stage_problems(policy.get("omitStages") or [], root("omitStages"))
     for index, rule in enumerate(policy.get("rules") or ()):
         path = root("rules").index(index)
-        yield from _level_problems(rule.get("level") or "", path.child("level"))
+        level = rule.get("level") or ""
+        if not level:
+            yield required(path.child("level"), "")
+        elif level not in LEVELS:
+            yield not_supported(path.child("level"), level, LEVELS)
         yield from _path_problems(rule.get("nonResourceURLs") or [], path.child("nonResourceURLs"))
         for entry in rule.get("resources") or ():
             yield from _resource_problems(entry, path.child("resources"))
@@ -142,13 +143,6 @@ def _problems(policy: Json) -> Errors:
         if rule.get("nonResourceURLs") and (rule.get("resources") or rule.get("namespaces")):
             reason = "rules cannot apply to both regular resources and non-resource URLs"
             yield invalid(path.child("nonResourceURLs"), rule["nonResourceURLs"], reason)
-
-
-def _level_problems(level: str, path: FieldPath) -> Errors:
-    if not level:
-        yield required(path, "")
-    elif level not in LEVELS:
-        yield not_supported(path, level, LEVELS)
 
 
 def _path_problems(urls: list[str], path: FieldPath) -> Errors:

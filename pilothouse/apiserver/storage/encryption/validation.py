@@ -29,7 +29,9 @@ def validate_configuration(config: Json) -> Errors:
         if not part.get("resources"):
             yield required(resources, f"at least one {resources} is required")
         yield from _validate_overlap(part.get("resources") or [], resources)
-        yield from _validate_resources(part.get("resources") or [], resources)
+        for position, name in enumerate(part.get("resources") or ()):
+            if reason := _resource_problem(name):
+                yield invalid(resources.index(position), name, reason)
         if not part.get("providers"):
             yield required(providers, f"at least one {providers} is required")
         for position, provider in enumerate(part.get("providers") or ()):
@@ -56,12 +58,6 @@ def _overlap(one: GroupResource, other: GroupResource) -> bool:
     if (one.group, one.resource) == ("*", "*"):
         return True
     return one.group == other.group and "*" in (one.resource, other.resource)
-
-
-def _validate_resources(resources: list[str], path: Path) -> Errors:
-    for index, name in enumerate(resources):
-        if reason := _resource_problem(name):
-            yield invalid(path.index(index), name, reason)
 
 
 def _resource_problem(name: str) -> str:
@@ -130,8 +126,20 @@ def _validate_kms(kms: Json, path: Path, names: set[str]) -> Errors:
         yield invalid(path.child("name"), name, f"invalid KMS provider name {name}, must not contain ':'")
     if version != KMS_V1 and name in names:
         yield invalid(path.child("name"), name, f"duplicate KMS provider name {name}, names must be unique")
-    yield from _validate_timeout(kms.get("timeout"), path.child("timeout"))
-    yield from _validate_endpoint(kms.get("endpoint") or "", path.child("endpoint"))
+    timeout = kms.get("timeout")
+    try:
+        positive = timeout is None or parse_duration(timeout) > 0
+    except DurationError:
+        positive = False
+    if not positive:
+        yield invalid(path.child("timeout"), timeout, "timeout should be a positive value")
+    endpoint = kms.get("endpoint") or ""
+    scheme = urlsplit(endpoint).scheme
+    if not endpoint:
+        yield invalid(path.child("endpoint"), "", "endpoint is a mandatory field for a kms")
+    elif scheme != "unix":
+        reason = f"unsupported scheme {quote(scheme)} for KMS provider, only unix is supported"
+        yield invalid(path.child("endpoint"), endpoint, reason)
     if version != KMS_V1 and kms.get("cachesize") is not None:
         yield invalid(path.child("cachesize"), kms["cachesize"], "cachesize is not supported in v2")
     if version == KMS_V1 and kms.get("cachesize") == 0:
@@ -143,21 +151,3 @@ def _validate_kms(kms: Json, path: Path, names: set[str]) -> Errors:
 
 def kms_version(kms: Json) -> str:
     return kms.get("apiVersion") or KMS_V1
-
-
-def _validate_timeout(timeout: str | None, path: Path) -> Errors:
-    try:
-        positive = timeout is None or parse_duration(timeout) > 0
-    except DurationError:
-        positive = False
-    if not positive:
-        yield invalid(path, timeout, "timeout should be a positive value")
-
-
-def _validate_endpoint(endpoint: str, path: Path) -> Errors:
-    scheme = urlsplit(endpoint).scheme
-    if not endpoint:
-        yield invalid(path, "", "endpoint is a mandatory field for a kms")
-    elif scheme != "unix":
-        reason = f"unsupported scheme {quote(scheme)} for KMS provider, only unix is supported"
-        yield invalid(path, endpoint, reason)
