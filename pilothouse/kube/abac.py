@@ -77,18 +77,18 @@ class ABACPolicy:
         grouped = not self.group or self.group == ALL or self.group in user.groups
         return bool(self.user or self.group) and named and grouped
 
-    def allows(self, asked: Attributes) -> bool:
-        if not self.is_about(asked.user) or (self.readonly and asked.verb not in _READ):
+    def allows(self, attributes: Attributes) -> bool:
+        if not self.is_about(attributes.user) or (self.readonly and attributes.verb not in _READ):
             return False
-        return self._allows_resource(asked) if asked.is_resource else self._allows_path(asked.path)
+        return self._allows_resource(attributes) if attributes.is_resource else self._allows_path(attributes.path)
 
-    def _allows_resource(self, asked: Attributes) -> bool:
+    def _allows_resource(self, attributes: Attributes) -> bool:
         pairs = (
-            (self.namespace, asked.namespace),
-            (self.resource, asked.resource),
-            (self.api_group, asked.group),
+            (self.namespace, attributes.namespace),
+            (self.resource, attributes.resource),
+            (self.api_group, attributes.group),
         )
-        return all(own in (ALL, wanted) for own, wanted in pairs)
+        return all(own in (ALL, requested) for own, requested in pairs)
 
     def _allows_path(self, path: str) -> bool:
         own = self.non_resource_path
@@ -106,21 +106,21 @@ def read_policies(path: Path) -> list[ABACPolicy]:
         try:
             result.append(_policy(line))
         except ValueError as error:
-            shown = line.decode("utf-8", "replace")
-            raise ValueError(f"error reading policy file {path}, line {number}: {shown}: {error}") from None
+            decoded = line.decode("utf-8", "replace")
+            raise ValueError(f"error reading policy file {path}, line {number}: {decoded}: {error}") from None
     return result
 
 
 def _policy(line: bytes) -> ABACPolicy:
     try:
-        said = parse_printed(line).value
+        parsed = parse_printed(line).value
     except JsonError as error:
         raise ValueError(f"{NO_VERSION_OR_KIND}{error}") from None
-    if not isinstance(said, dict):
+    if not isinstance(parsed, dict):
         raise ValueError(f"{NO_VERSION_OR_KIND}json: cannot unmarshal into an object")
-    if (said.get("apiVersion"), said.get("kind")) != _KIND:
+    if (parsed.get("apiVersion"), parsed.get("kind")) != _KIND:
         # The unversioned format: a missing field matches everything.
-        policy = _read(said, _OLD_FIELDS)
+        policy = _read(parsed, _OLD_FIELDS)
         everybody = not policy.user and not policy.group
         return replace(
             _for_all(replace(policy, group=ALL) if everybody else policy),
@@ -129,7 +129,7 @@ def _policy(line: bytes) -> ABACPolicy:
             resource=policy.resource or ALL,
             non_resource_path="" if policy.namespace or policy.resource else ALL,
         )
-    return _for_all(_read(said.get("spec") or {}, tuple(_FIELDS)))
+    return _for_all(_read(parsed.get("spec") or {}, tuple(_FIELDS)))
 
 
 def _read(said: Any, fields: tuple[str, ...]) -> ABACPolicy:
@@ -138,9 +138,9 @@ def _read(said: Any, fields: tuple[str, ...]) -> ABACPolicy:
         raise ValueError("json: cannot unmarshal into Go struct field Policy.spec of type PolicySpec")
     values: Json = {name: said[name] for name in fields if said.get(name) is not None}
     for name, value in values.items():
-        wanted = bool if name == "readonly" else str
-        if not isinstance(value, wanted):
-            kind = "bool" if wanted is bool else "string"
+        expected = bool if name == "readonly" else str
+        if not isinstance(value, expected):
+            kind = "bool" if expected is bool else "string"
             raise ValueError(f"json: cannot unmarshal into Go struct field .{name} of type {kind}")
     return ABACPolicy(**{_FIELDS[name]: value for name, value in values.items()})
 

@@ -28,29 +28,27 @@ def install_log_files(server: GenericAPIServer, directory: Path = DIRECTORY) -> 
     async def serve(request: Request) -> Response:
         if ".." in request.path.split("/"):
             return _error(400, "invalid URL path")
-        return await _answer(request.path, directory / request.path.removeprefix(PATH).strip("/"))
+        path = request.path
+        file = directory / request.path.removeprefix(PATH).strip("/")
+        try:
+            result = await asyncio.to_thread(os.stat, file)
+        except FileNotFoundError:
+            return _error(404, "404 page not found")
+        except PermissionError:
+            return _error(403, "403 Forbidden")
+        except OSError as error:
+            too_long = error.errno == errno.ENAMETOOLONG
+            return _error(404, "file not found") if too_long else _error(500, "500 Internal Server Error")
+        is_directory = stat.S_ISDIR(result.st_mode)
+        if is_directory != path.endswith("/"):
+            last = path.rstrip("/").rpartition("/")[2]
+            return Response(301, b"", [(b"location", (f"{last}/" if is_directory else f"../{last}").encode())])
+        modified = (b"last-modified", formatdate(result.st_mtime, usegmt=True).encode())
+        return await _listing(file, modified) if is_directory else await _content(file, result.st_size, modified)
 
     route = get_route(serve, ())
     server.mux.handle(PATH, route)
     server.mux.handle_prefix(f"{PATH}/", route, listed=False)
-
-
-async def _answer(path: str, file: Path) -> Response:
-    try:
-        result = await asyncio.to_thread(os.stat, file)
-    except FileNotFoundError:
-        return _error(404, "404 page not found")
-    except PermissionError:
-        return _error(403, "403 Forbidden")
-    except OSError as error:
-        too_long = error.errno == errno.ENAMETOOLONG
-        return _error(404, "file not found") if too_long else _error(500, "500 Internal Server Error")
-    is_directory = stat.S_ISDIR(result.st_mode)
-    if is_directory != path.endswith("/"):
-        last = path.rstrip("/").rpartition("/")[2]
-        return Response(301, b"", [(b"location", (f"{last}/" if is_directory else f"../{last}").encode())])
-    modified = (b"last-modified", formatdate(result.st_mtime, usegmt=True).encode())
-    return await _listing(file, modified) if is_directory else await _content(file, result.st_size, modified)
 
 
 async def _listing(directory: Path, modified: tuple[bytes, bytes]) -> Response:
@@ -71,16 +69,16 @@ async def _content(file: Path, size: int, modified: tuple[bytes, bytes]) -> Resp
         return _error(403, "403 Forbidden")
 
     async def chunks() -> AsyncIterator[bytes]:
-        left = size
+        remaining = size
         with opened:
-            while left and (chunk := await asyncio.to_thread(opened.read, min(left, _CHUNK))):
-                left -= len(chunk)
+            while remaining and (chunk := await asyncio.to_thread(opened.read, min(remaining, _CHUNK))):
+                remaining -= len(chunk)
                 yield chunk
 
     kind = mimetypes.guess_type(file.name)[0] or "text/plain"
     kind = "text/x-log" if file.suffix == ".log" else kind
-    shown = kind + _UTF8 if kind.startswith("text/") else kind
-    headers = [(b"content-type", shown.encode()), (b"content-length", str(size).encode()), modified]
+    content_type = kind + _UTF8 if kind.startswith("text/") else kind
+    headers = [(b"content-type", content_type.encode()), (b"content-length", str(size).encode()), modified]
     return Response(200, chunks(), headers)
 
 

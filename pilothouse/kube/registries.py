@@ -36,9 +36,9 @@ class Registries:
 
     def open(self, resource: Resource) -> RegistryStore:
         """Return the resource's store. Every call returns the same store, so that a resource has one watch cache."""
-        known = self._by_identity.get(id(resource))
-        if known is not None:
-            return known
+        existing = self._by_identity.get(id(resource))
+        if existing is not None:
+            return existing
         registry = RegistryStore(resource, self.store, root=self.root, empty=TypedDecoder(resource.kind).empty_content)
         self.opened.append(registry)
         self._by_identity[id(resource)] = registry

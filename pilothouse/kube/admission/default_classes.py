@@ -63,5 +63,5 @@ class DefaultIngressClass(_OnCreate):
 def _newest(classes: Iterable[Json]) -> str:
     """Return the name of the newest class, or an empty string. Equal timestamps: the first name wins."""
     by_name = sorted(classes, key=name_of)
-    newest = max(by_name, key=lambda each: str(metadata(each).get("creationTimestamp") or ""), default=None)
+    newest = max(by_name, key=lambda item: str(metadata(item).get("creationTimestamp") or ""), default=None)
     return name_of(newest) if newest else ""

@@ -94,15 +94,15 @@ class ImagePolicyConfig:
     @classmethod
     def parse(cls, config: Json) -> ImagePolicyConfig:
         """Raises ValueError."""
-        given: Json = config.get("imagePolicy") or {}
-        if not given.get("kubeConfigFile"):
+        settings: Json = config.get("imagePolicy") or {}
+        if not settings.get("kubeConfigFile"):
             raise ValueError("ImagePolicyWebhook: no config specified")
         return cls(
-            pathlib.Path(given["kubeConfigFile"]),
-            _seconds(given.get("allowTTL") or 0, 1.0, default=300.0, limits=(1.0, 1800.0)),
-            _seconds(given.get("denyTTL") or 0, 1.0, default=30.0, limits=(1.0, 1800.0)),
-            _seconds(given.get("retryBackoff") or 0, 0.001, default=0.5, limits=(1e-9, 300.0)),
-            bool(given.get("defaultAllow")),
+            pathlib.Path(settings["kubeConfigFile"]),
+            _seconds(settings.get("allowTTL") or 0, 1.0, default=300.0, limits=(1.0, 1800.0)),
+            _seconds(settings.get("denyTTL") or 0, 1.0, default=30.0, limits=(1.0, 1800.0)),
+            _seconds(settings.get("retryBackoff") or 0, 0.001, default=0.5, limits=(1e-9, 300.0)),
+            bool(settings.get("defaultAllow")),
         )
 
 
@@ -145,9 +145,9 @@ class ImagePolicyWebhook(Handler):
         """Return the status of the review, or None if the webhook is unreachable and the configuration admits pods."""
         spec = _review_spec(attributes, pod)
         key = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
-        known = self._answers.get(key)
-        if known:
-            return known
+        cached = self._answers.get(key)
+        if cached:
+            return cached
         review = {"kind": "ImageReview", "apiVersion": "imagepolicy.k8s.io/v1alpha1", "metadata": {}, "spec": spec}
         try:
             answer = await self._webhook.post(review)
@@ -169,6 +169,6 @@ def _review_spec(attributes: Attributes, pod: Json) -> Json:
     kinds = ("ephemeralContainers",) if attributes.subresource else ("containers", "initContainers")
     containers = [{"image": item.get("image") or ""} for kind in kinds for item in spec.get(kind) or ()]
     annotations = metadata(pod).get("annotations") or {}
-    told = {key: value for key, value in annotations.items() if _ANNOTATIONS in key}
+    relevant = {key: value for key, value in annotations.items() if _ANNOTATIONS in key}
     asked: Json = {"containers": containers, "namespace": attributes.namespace}
-    return asked | ({"annotations": told} if told else {})
+    return asked | ({"annotations": relevant} if relevant else {})

@@ -39,9 +39,9 @@ class LimitRanger(Handler):
         for limit_range in await self._limit_ranges(attributes.namespace):
             limits, requests = _defaults(limit_range, "default"), _defaults(limit_range, "defaultRequest")
             changes: list[str] = []
-            for field, shown in (("containers", "container"), ("initContainers", "init container")):
+            for field, label in (("containers", "container"), ("initContainers", "init container")):
                 for container in items(attributes.obj, "spec", field):
-                    called = f"{shown} {container.get('name') or ''}"
+                    called = f"{label} {container.get('name') or ''}"
                     resources = container.setdefault("resources", {})
                     set_limits = _fill(resources, "limits", limits)
                     set_requests = _fill(resources, "requests", requests)
@@ -83,10 +83,10 @@ def _defaults(limit_range: Json, field: str) -> dict[str, str]:
 
 def _fill(resources: Json, field: str, defaults: dict[str, str]) -> list[str]:
     """Fill in missing amounts. Return their resource names, sorted."""
-    given = resources.get(field) or {}
-    missing = sorted(defaults.keys() - given.keys())
+    existing = resources.get(field) or {}
+    missing = sorted(defaults.keys() - existing.keys())
     if missing:
-        resources[field] = given | {name: defaults[name] for name in missing}
+        resources[field] = existing | {name: defaults[name] for name in missing}
     return missing
 
 
@@ -147,40 +147,40 @@ def claim_complaints(limit: Json, asked: Asked) -> Iterator[str]:
             yield complaint
     for name, text in sorted(part(limit, "max").items()):
         most, request = parse_quantity(text), asked.requests.get(name)
-        what = f"maximum {name} usage per {kind} is {most}"
+        limit_text = f"maximum {name} usage per {kind} is {most}"
         if request is None:
-            yield f"{what}.  No request is specified"
+            yield f"{limit_text}.  No request is specified"
         elif request > most:
-            yield f"{what}, but request is {request}"
+            yield f"{limit_text}, but request is {request}"
 
 
 def _below_minimum(kind: str, name: str, least: Quantity, asked: Asked) -> str:
     request, limit = asked.requests.get(name), asked.limits.get(name)
-    what = f"minimum {name} usage per {kind} is {least}"
+    limit_text = f"minimum {name} usage per {kind} is {least}"
     if request is None:
-        return f"{what}.  No request is specified"
+        return f"{limit_text}.  No request is specified"
     if request < least:
-        return f"{what}, but request is {request}"
-    return f"{what}, but limit is {limit}" if limit is not None and limit < least else ""
+        return f"{limit_text}, but request is {request}"
+    return f"{limit_text}, but limit is {limit}" if limit is not None and limit < least else ""
 
 
 def _above_maximum(kind: str, name: str, most: Quantity, asked: Asked) -> str:
     request, limit = asked.requests.get(name), asked.limits.get(name)
-    what = f"maximum {name} usage per {kind} is {most}"
+    limit_text = f"maximum {name} usage per {kind} is {most}"
     if limit is None:
-        return f"{what}.  No limit is specified"
+        return f"{limit_text}.  No limit is specified"
     if limit > most:
-        return f"{what}, but limit is {limit}"
-    return f"{what}, but request is {request}" if request is not None and request > most else ""
+        return f"{limit_text}, but limit is {limit}"
+    return f"{limit_text}, but request is {request}" if request is not None and request > most else ""
 
 
 def _above_ratio(kind: str, name: str, most: Quantity, asked: Asked) -> str:
     request, limit = asked.requests.get(name, ZERO), asked.limits.get(name, ZERO)
-    what = f"{name} max limit to request ratio per {kind} is {most}"
+    limit_text = f"{name} max limit to request ratio per {kind} is {most}"
     if not request:
-        return f"{what}, but no request is specified or request is 0"
+        return f"{limit_text}, but no request is specified or request is 0"
     if not limit:
-        return f"{what}, but no limit is specified or limit is 0"
+        return f"{limit_text}, but no limit is specified or limit is 0"
     exact = all(item.value() <= _MAX_MILLI_VALUE for item in (request, limit, most))
     ratio = limit.milli_value() / request.milli_value() if exact else limit.value() / request.value()
-    return f"{what}, but provided ratio is {ratio:f}" if ratio > float(most) else ""
+    return f"{limit_text}, but provided ratio is {ratio:f}" if ratio > float(most) else ""

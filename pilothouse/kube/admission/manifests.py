@@ -169,11 +169,11 @@ class _Loading:
             if not name:
                 raise ManifestError(f"resource in file {quote(file)} must have a name")
             if not name.endswith(STATIC_SUFFIX):
-                wanted = f"must have a name ending with {quote(STATIC_SUFFIX)}"
-                raise ManifestError(f"{quote(name)} in file {quote(file)} {wanted}")
+                requirement = f"must have a name ending with {quote(STATIC_SUFFIX)}"
+                raise ManifestError(f"{quote(name)} in file {quote(file)} {requirement}")
             if before := self._files.get((kind.kind, name)):
-                seen = f"(previously seen in {quote(before)})"
-                raise ManifestError(f"duplicate name {quote(name)} found in file {quote(file)} {seen}")
+                origin = f"(previously seen in {quote(before)})"
+                raise ManifestError(f"duplicate name {quote(name)} found in file {quote(file)} {origin}")
             kind.check(obj, file)
             self.found[kind.kind][name], self._files[kind.kind, name] = obj, file
 

@@ -43,7 +43,7 @@ class OwnerReferencesPermissionEnforcement(Handler):
             return
         if attributes.operation is not Operation.CREATE:
             resource = attributes.resource
-            asked = self._ask(
+            question = self._ask(
                 attributes,
                 verb="delete",
                 namespace=attributes.namespace,
@@ -54,20 +54,20 @@ class OwnerReferencesPermissionEnforcement(Handler):
                 name=attributes.name,
             )
             reason = "cannot set an ownerRef on a resource you can't delete"
-            await self._require(attributes, asked, reason)
+            await self._require(attributes, question, reason)
         blocking = [
             owner
             for owner in owners
             if owner.get("blockOwnerDeletion")
-            and not any(known.get("uid") == owner.get("uid") and known.get("blockOwnerDeletion") for known in old)
+            and not any(before.get("uid") == owner.get("uid") and before.get("blockOwnerDeletion") for before in old)
         ]
         if blocking and not await self._may_finalize_anything(attributes):
             for owner in blocking:
                 await self._require_finalizers(attributes, owner)
 
     async def _may_finalize_anything(self, attributes: Attributes) -> bool:
-        asked = self._ask(attributes, group="*", version="*", resource="*", name="*")
-        return (await self._authorizer.authorize(asked)).decision is Decision.ALLOW
+        question = self._ask(attributes, group="*", version="*", resource="*", name="*")
+        return (await self._authorizer.authorize(question)).decision is Decision.ALLOW
 
     async def _require_finalizers(self, attributes: Attributes, owner: Json) -> None:
         version = GroupVersion.parse(owner.get("apiVersion") or "")
@@ -81,7 +81,7 @@ class OwnerReferencesPermissionEnforcement(Handler):
             )
             raise refused(attributes, reason)
         for resource in mapped:
-            asked = self._ask(
+            question = self._ask(
                 attributes,
                 group=version.group,
                 version=version.version,
@@ -92,20 +92,20 @@ class OwnerReferencesPermissionEnforcement(Handler):
             reason = (
                 "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"
             )
-            await self._require(attributes, asked, reason)
+            await self._require(attributes, question, reason)
 
-    def _ask(self, attributes: Attributes, **asked: Any) -> AuthorizationAttributes:
+    def _ask(self, attributes: Attributes, **fields: Any) -> AuthorizationAttributes:
         """Authorize the action; by default, an update of finalizers."""
         return AuthorizationAttributes(
             user=attributes.user,
             is_resource=True,
-            **{"verb": "update", "subresource": "finalizers", **asked},
+            **{"verb": "update", "subresource": "finalizers", **fields},
         )
 
-    async def _require(self, attributes: Attributes, asked: AuthorizationAttributes, why: str) -> None:
-        answer = await self._authorizer.authorize(asked)
+    async def _require(self, attributes: Attributes, question: AuthorizationAttributes, reason: str) -> None:
+        answer = await self._authorizer.authorize(question)
         if answer.decision is not Decision.ALLOW:
-            raise refused(attributes, f"{why}: {answer.reason}, <nil>")
+            raise refused(attributes, f"{reason}: {answer.reason}, <nil>")
 
 
 def _owners(obj: Json | None) -> list[Json]:

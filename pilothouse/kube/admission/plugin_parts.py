@@ -167,9 +167,9 @@ class OwnWebhooks:
         if path is None:
             return await self.others.post(config, body, timeout=timeout)
         over = asyncio.get_running_loop().time() + timeout
-        asked = self.client.request("POST", path, params={"timeout": f"{timeout:g}s"}, body=body)
+        request = self.client.request("POST", path, params={"timeout": f"{timeout:g}s"}, body=body)
         # A separate task, as for a request over a socket: timeouts of either side cancel their own task.
-        asking = asyncio.ensure_future(asked)
+        asking = asyncio.ensure_future(request)
         try:
             if not await done_within(timeout, asking, REAL_CLOCK):
                 raise WebhookCallFailed(DEADLINE_EXCEEDED)

@@ -39,9 +39,9 @@ class PodNodeSelector(Handler):
         spec = spec_of_written_pod(attributes)
         if spec is None:
             return
-        wanted = await self._namespace_selector(attributes)
-        _refuse_conflict(attributes, wanted, spec)
-        if merged := wanted | (spec.get("nodeSelector") or {}):
+        required = await self._namespace_selector(attributes)
+        _refuse_conflict(attributes, required, spec)
+        if merged := required | (spec.get("nodeSelector") or {}):
             spec["nodeSelector"] = merged
         await self.validate(attributes)
 
@@ -57,8 +57,8 @@ class PodNodeSelector(Handler):
 
     async def _namespace_selector(self, attributes: Attributes) -> dict[str, str]:
         annotations = await namespace_annotations(attributes.namespace, self._namespace)
-        said = annotations.get(_ANNOTATION)
-        return _parsed(self._selectors.get(_DEFAULT) or "" if said is None else said)
+        annotated = annotations.get(_ANNOTATION)
+        return _parsed(self._selectors.get(_DEFAULT) or "" if annotated is None else annotated)
 
 
 def _refuse_conflict(attributes: Attributes, wanted: dict[str, str], spec: Json) -> None:
@@ -68,8 +68,8 @@ def _refuse_conflict(attributes: Attributes, wanted: dict[str, str], spec: Json)
         raise _refusal(attributes, reason)
 
 
-def _refusal(attributes: Attributes, why: str) -> Forbidden:
-    return Forbidden.of(attributes.resource.group_resource, metadata(attributes.obj or {}).get("name") or "", why)
+def _refusal(attributes: Attributes, reason: str) -> Forbidden:
+    return Forbidden.of(attributes.resource.group_resource, metadata(attributes.obj or {}).get("name") or "", reason)
 
 
 def _parsed(selector: str) -> dict[str, str]:
@@ -92,9 +92,9 @@ class LimitPodHardAntiAffinityTopology(Handler):
         anti = (spec.get("affinity") or {}).get("podAntiAffinity") or {}
         for term in anti.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
             if (key := term.get("topologyKey")) != _HOSTNAME:
-                what = f"affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey {key}"
+                problem = f"affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey {key}"
                 name = metadata(attributes.obj or {}).get("name") or ""
-                reason = f"{what} but only key {_HOSTNAME} is allowed"
+                reason = f"{problem} but only key {_HOSTNAME} is allowed"
                 raise Forbidden.of(attributes.resource.group_resource, name, reason)
 
 

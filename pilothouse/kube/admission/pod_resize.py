@@ -50,9 +50,9 @@ def _shortage(pod: Json, node: Json) -> str:
     requests, allocatable = pod_requests(part(pod, "spec")), part(node, "status", "allocatable")
     result = []
     for name, scale in (("cpu", -3), ("memory", 0)):
-        asked, there = requests.get(name, ZERO), parse_quantity(allocatable.get(name) or "0")
-        if asked > there:
-            amounts = f"requested: {asked.scaled_value(scale)}, allocatable: {there.scaled_value(scale)}"
+        requested, available = requests.get(name, ZERO), parse_quantity(allocatable.get(name) or "0")
+        if requested > available:
+            amounts = f"requested: {requested.scaled_value(scale)}, allocatable: {available.scaled_value(scale)}"
             result.append(f"{name}, {amounts}")
     return "; ".join(result)
 

@@ -44,20 +44,20 @@ class Priority(Handler):
             return
         if attributes.operation is Operation.CREATE:
             chosen = await self._class_of(attributes, spec)
-            given, value = spec.get("priority"), chosen.get("value") or 0
-            if given is not None and given != value:
+            requested, value = spec.get("priority"), chosen.get("value") or 0
+            if requested is not None and requested != value:
                 reason = (
-                    f"the integer value of priority ({given}) must not be provided in pod spec; "
+                    f"the integer value of priority ({requested}) must not be provided in pod spec; "
                     f"priority admission controller computed {value} from the given PriorityClass name"
                 )
                 raise refused(attributes, reason)
             spec["priority"] = value
             policy = chosen.get("preemptionPolicy")
             if policy is not None:
-                given = spec.get("preemptionPolicy")
-                if given is not None and given != policy:
+                requested = spec.get("preemptionPolicy")
+                if requested is not None and requested != policy:
                     reason = (
-                        f"the string value of PreemptionPolicy ({given}) must not be provided in pod spec; "
+                        f"the string value of PreemptionPolicy ({requested}) must not be provided in pod spec; "
                         f"priority admission controller computed {policy} from the given PriorityClass name"
                     )
                     raise refused(attributes, reason)
@@ -86,10 +86,10 @@ class Priority(Handler):
         if not enabled("WorkloadAwarePreemption"):
             return
         spec = attributes.obj["spec"]
-        given, value = spec.get("priority"), (await self._class_of(attributes, spec)).get("value") or 0
-        if given is not None and given != value:
+        requested, value = spec.get("priority"), (await self._class_of(attributes, spec)).get("value") or 0
+        if requested is not None and requested != value:
             reason = (
-                f"priority set in the pod group ({given}) must match the priority computed ({value}) "
+                f"priority set in the pod group ({requested}) must match the priority computed ({value}) "
                 "based on the priority class set in the spec"
             )
             raise refused(attributes, reason)
@@ -130,6 +130,6 @@ class StoredPriorityClasses:
                 page = await self._registry.list_known()
             classes = (stored.parse() for stored in page.objects)
             defaults = (item for item in classes if item.get("globalDefault"))
-            self._default = min(defaults, key=lambda each: each.get("value") or 0, default=None)
+            self._default = min(defaults, key=lambda item: item.get("value") or 0, default=None)
             self._at = page.revision
         return self._default

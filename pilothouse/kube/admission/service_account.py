@@ -126,10 +126,10 @@ def _refuse(attributes: Attributes, account: Json, find: Callable[[Json, Json], 
 
 def _mount_token(spec: Json) -> None:
     """Mount the token volume in each container, except at occupied mount paths."""
-    given = next(
+    existing = next(
         (volume["name"] for volume in spec.get("volumes") or [] if volume["name"].startswith(_VOLUME_PREFIX)), None
     )
-    name = given or generate_name(_VOLUME_PREFIX)
+    name = existing or generate_name(_VOLUME_PREFIX)
     mounting = [
         container
         for container in [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
@@ -138,7 +138,7 @@ def _mount_token(spec: Json) -> None:
     for container in mounting:
         mount = {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}
         container["volumeMounts"] = [*(container.get("volumeMounts") or ()), mount]
-    if mounting and given is None:
+    if mounting and existing is None:
         spec["volumes"] = [*(spec.get("volumes") or ()), {"name": name, "projected": _token_source()}]
 
 
@@ -164,25 +164,25 @@ def is_limited_to_its_secrets(account: Json) -> bool:
 
 def unreferenced_secret(account: Json, spec: Json) -> str:
     """Return the reason to reject the first secret outside the account's list, or an empty string."""
-    known = {secret.get("name") for secret in account.get("secrets") or ()}
+    allowed = {secret.get("name") for secret in account.get("secrets") or ()}
     for volume in spec.get("volumes") or ():
         secret = volume.get("secret")
-        if secret is not None and (name := secret.get("secretName")) not in known:
+        if secret is not None and (name := secret.get("secretName")) not in allowed:
             return _not_allowed(f'volume with secret.secretName="{name}"', account)
     for kind, containers in (("init container", "initContainers"), ("container", "containers")):
-        if reason := _unreferenced(kind, spec.get(containers) or (), known, account):
+        if reason := _unreferenced(kind, spec.get(containers) or (), allowed, account):
             return reason
-    known = {secret.get("name") for secret in account.get("imagePullSecrets") or ()}
+    allowed = {secret.get("name") for secret in account.get("imagePullSecrets") or ()}
     for index, secret in enumerate(spec.get("imagePullSecrets") or ()):
-        if secret.get("name") not in known:
+        if secret.get("name") not in allowed:
             what = f'imagePullSecrets[{index}].name="{secret.get("name")}"'
             return _not_allowed(what, account, "imagePullSecret")
     return ""
 
 
 def unreferenced_secret_of_ephemeral_containers(account: Json, spec: Json) -> str:
-    known = {secret.get("name") for secret in account.get("secrets") or ()}
-    return _unreferenced("ephemeral container", spec.get("ephemeralContainers") or (), known, account)
+    allowed = {secret.get("name") for secret in account.get("secrets") or ()}
+    return _unreferenced("ephemeral container", spec.get("ephemeralContainers") or (), allowed, account)
 
 
 def _unreferenced(kind: str, containers: Any, known: set[Any], account: Json) -> str:
@@ -200,5 +200,5 @@ def _unreferenced(kind: str, containers: Any, known: set[Any], account: Json) ->
     return ""
 
 
-def _not_allowed(what: str, account: Json, kind: str = "secret") -> str:
-    return f"{what} is not allowed because service account {name_of(account)} does not reference that {kind}"
+def _not_allowed(subject: str, account: Json, kind: str = "secret") -> str:
+    return f"{subject} is not allowed because service account {name_of(account)} does not reference that {kind}"

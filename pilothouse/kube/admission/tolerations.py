@@ -56,11 +56,11 @@ class DefaultTolerationSeconds(Handler):
         spec = spec_of_written_pod(attributes)
         if spec is None:
             return
-        given = list(spec.get("tolerations") or ())
+        existing = list(spec.get("tolerations") or ())
         for taint, seconds in self._seconds.items():
             if not any(
                 ((item.get("key") or taint) == taint and (item.get("effect") or "NoExecute") == "NoExecute")
-                for item in given
+                for item in existing
             ):
                 added = {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
                 spec["tolerations"] = [*(spec.get("tolerations") or ()), added]
@@ -99,16 +99,16 @@ def _extended_resources(spec: Json) -> set[str]:
 
 def _tolerate(spec: Json, resources: list[str]) -> None:
     """Add the toleration. An equal toleration keeps its position."""
-    given = list(spec.get("tolerations") or ())
-    places = {_subject(toleration): index for index, toleration in reversed(list(enumerate(given)))}
+    existing = list(spec.get("tolerations") or ())
+    places = {_subject(toleration): index for index, toleration in reversed(list(enumerate(existing)))}
     for resource in resources:
-        wanted = {"key": resource, "operator": "Exists", "effect": "NoSchedule"}
-        index = places.get(_subject(wanted))
+        required = {"key": resource, "operator": "Exists", "effect": "NoSchedule"}
+        index = places.get(_subject(required))
         if index is None:
-            given.append(wanted)
+            existing.append(required)
         else:
-            given[index] = wanted
-    spec["tolerations"] = given
+            existing[index] = required
+    spec["tolerations"] = existing
 
 
 def _subject(toleration: Json) -> tuple[Any, ...]:
@@ -129,8 +129,8 @@ class PodTolerationRestriction(Handler):
             return
         extra: list[Json] = []
         if attributes.operation is Operation.CREATE:
-            said = await self._annotated_tolerations(attributes.namespace, _DEFAULTS)
-            extra += self._configuration.get("default") or [] if said is None else said
+            annotated = await self._annotated_tolerations(attributes.namespace, _DEFAULTS)
+            extra += self._configuration.get("default") or [] if annotated is None else annotated
         if qos_class(attributes.obj) != "BestEffort":
             extra.append(_MEMORY_PRESSURE)
         if extra:
@@ -142,13 +142,13 @@ class PodTolerationRestriction(Handler):
         spec = spec_of_written_pod(attributes)
         if spec is None or not spec.get("tolerations"):
             return
-        said = await self._annotated_tolerations(attributes.namespace, _WHITELIST)
-        allowed = self._configuration.get("whitelist") or [] if said is None else said
+        annotated = await self._annotated_tolerations(attributes.namespace, _WHITELIST)
+        allowed = self._configuration.get("whitelist") or [] if annotated is None else annotated
         given = spec["tolerations"]
         if allowed and not await offload_by_size(_BYTES * (len(given) + len(allowed)), all_covered, given, allowed):
-            scope = "cluster" if said is None else "namespace"
-            what = "pod tolerations (possibly merged with namespace default tolerations)"
-            raise StatusError(f"{what} conflict with its {scope} whitelist")
+            scope = "cluster" if annotated is None else "namespace"
+            subject = "pod tolerations (possibly merged with namespace default tolerations)"
+            raise StatusError(f"{subject} conflict with its {scope} whitelist")
 
     async def _annotated_tolerations(self, namespace: str, annotation: str) -> list[Json] | None:
         """Return the tolerations of the namespace's annotation, or None without an annotation.

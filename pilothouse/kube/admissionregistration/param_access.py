@@ -56,8 +56,8 @@ class ParamKindAccess:
         target = _target(kind, self.resolve)
         if await _may_read(self.authorizer, user, "get", target, name=ANY, namespace=ANY):
             return ""
-        what = f"(kind={text(kind, 'kind')}, apiVersion={text(kind, 'apiVersion')})"
-        return f'user {_shown(user)} must have "get" permission on all objects of the referenced paramKind {what}'
+        described = f"(kind={text(kind, 'kind')}, apiVersion={text(kind, 'apiVersion')})"
+        return f'user {_shown(user)} must have "get" permission on all objects of the referenced paramKind {described}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +93,13 @@ class ParamRefAccess:
 
 
 def _target(kind: Json, resolve: ResolveKind) -> _Params:
-    shown = f"paramKind &ParamKind{{APIVersion:{text(kind, 'apiVersion')},Kind:{text(kind, 'kind')},}}"
+    rendered = f"paramKind &ParamKind{{APIVersion:{text(kind, 'apiVersion')},Kind:{text(kind, 'kind')},}}"
     try:
         version = GroupVersion.parse(text(kind, "apiVersion"))
     except ValueError:
-        return _Params(doubt=f"parse {shown}")
+        return _Params(doubt=f"parse {rendered}")
     resource = resolve(version.kind(text(kind, "kind")))
-    doubt = "" if resource else f"resolve {shown}"
+    doubt = "" if resource else f"resolve {rendered}"
     return _Params(version.group, version.version, resource or ANY, doubt)
 
 

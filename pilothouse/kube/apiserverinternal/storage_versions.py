@@ -134,15 +134,15 @@ def _api_version_problems(api_version: str) -> list[str]:
 
 def _validate_common_version(status: Json, path: Path) -> Errors:
     versions = {text(server, "encodingVersion") for server in items(status, "storageVersions")}
-    actual, said = versions.pop() if len(versions) == 1 else None, status.get("commonEncodingVersion")
-    if actual == said:
+    actual, reported = versions.pop() if len(versions) == 1 else None, status.get("commonEncodingVersion")
+    if actual == reported:
         return
     if actual is None:
-        yield invalid(path, said, _NOT_AGREED)
-    elif said is None:
+        yield invalid(path, reported, _NOT_AGREED)
+    elif reported is None:
         yield invalid(path, None, f"the common encoding version is {actual}")
     else:
-        yield invalid(path, said, f"the actual common encoding version is {actual}")
+        yield invalid(path, reported, f"the actual common encoding version is {actual}")
 
 
 def _validate_conditions(conditions: list[Json], path: Path) -> Errors:

@@ -171,13 +171,13 @@ def validate_daemon_set_spec(spec: Json, path: Path, old: Json | None = None) ->
     if kind == "RollingUpdate":
         yield from _validate_rolling_update(rolling or {}, update_strategy_path.child("rollingUpdate"))
     elif kind != "OnDelete":
-        shown = rolling and {
+        rendered = rolling and {
             "MaxUnavailable": rolling.get("maxUnavailable", 0),
             "MaxSurge": rolling.get("maxSurge", 0),
         }
         yield not_supported(
             update_strategy_path,
-            {"Type": strategy.get("type") or "", "RollingUpdate": shown},
+            {"Type": strategy.get("type") or "", "RollingUpdate": rendered},
             ("RollingUpdate", "OnDelete"),
         )
     yield from nonnegative(number(spec, "revisionHistoryLimit"), path.child("revisionHistoryLimit"))

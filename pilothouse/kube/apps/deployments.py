@@ -138,11 +138,13 @@ def validate_deployment_spec(obj: Json, path: Path, old: Json | None = None) -> 
     elif kind == "RollingUpdate":
         yield from _validate_rolling_update(rolling or {}, strategy_path.child("rollingUpdate"))
     else:
-        shown = None
+        rendered = None
         if rolling is not None:
-            shown = {"MaxUnavailable": rolling.get("maxUnavailable", 0), "MaxSurge": rolling.get("maxSurge", 0)}
+            rendered = {"MaxUnavailable": rolling.get("maxUnavailable", 0), "MaxSurge": rolling.get("maxSurge", 0)}
         yield not_supported(
-            strategy_path, {"Type": strategy.get("type") or "", "RollingUpdate": shown}, ("Recreate", "RollingUpdate")
+            strategy_path,
+            {"Type": strategy.get("type") or "", "RollingUpdate": rendered},
+            ("Recreate", "RollingUpdate"),
         )
     yield from nonnegative(number(spec, "minReadySeconds"), path.child("minReadySeconds"))
     yield from nonnegative(number(spec, "revisionHistoryLimit"), path.child("revisionHistoryLimit"))

@@ -198,8 +198,8 @@ def validate_stateful_set_spec(spec: Json, path: Path, rules: StatefulSetRules =
         if rolling is not None:
             yield from _validate_rolling_update(rolling, update_strategy_path.child("rollingUpdate"))
     else:
-        shown = {"Type": kind, "RollingUpdate": rolling and _shown_rolling_update(rolling)}
-        yield invalid(update_strategy_path, shown, "must be 'RollingUpdate' or 'OnDelete'")
+        rendered = {"Type": kind, "RollingUpdate": rolling and _shown_rolling_update(rolling)}
+        yield invalid(update_strategy_path, rendered, "must be 'RollingUpdate' or 'OnDelete'")
     for event in ("whenDeleted", "whenScaled"):
         retention = text(spec, "persistentVolumeClaimRetentionPolicy", event)
         event_path = path.child("persistentVolumeClaimRetentionPolicy", event)

@@ -68,19 +68,19 @@ class BootstrapTokens:
         wrong = next((group for group in _extra_groups(secret) if not _GROUP.fullmatch(group)), None)
         return "has invalid value for key auth-extra-groups" if wrong is not None else ""
 
-    def _has_expired(self, said: bytes) -> bool:
-        if not said:
+    def _has_expired(self, expiration: bytes) -> bool:
+        if not expiration:
             return False
         try:
-            moment = parse_time(said.decode())
+            moment = parse_time(expiration.decode())
         except ValueError:
             return True  # invalid expiration: reject
         return moment is None or moment <= self._clock()
 
 
 def _extra_groups(secret: Json) -> list[str]:
-    said = _data(secret, "auth-extra-groups").decode("utf-8", "replace")
-    return sorted(set(said.split(","))) if said else []
+    groups_text = _data(secret, "auth-extra-groups").decode("utf-8", "replace")
+    return sorted(set(groups_text.split(","))) if groups_text else []
 
 
 def _data(secret: Json, key: str) -> bytes:

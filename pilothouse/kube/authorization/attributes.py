@@ -60,9 +60,9 @@ def question_of(spec: Json, user: User) -> Question:
     return Question(
         attributes,
         "; ".join(
-            f"spec.resourceAttributes.{name} {'partially ' if each.text else ''}ignored due to parse error"
-            for name, each in selectors.items()
-            if each.broken
+            f"spec.resourceAttributes.{name} {'partially ' if selector.text else ''}ignored due to parse error"
+            for name, selector in selectors.items()
+            if selector.broken
         ),
     )
 

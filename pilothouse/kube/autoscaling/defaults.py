@@ -31,8 +31,8 @@ def default_autoscaler_spec(spec: Json) -> None:
     behavior = spec.get("behavior")
     if behavior is not None:
         for direction, rules in (("scaleUp", _SCALE_UP), ("scaleDown", _SCALE_DOWN)):
-            given = {name: value for name, value in (behavior.get(direction) or {}).items() if value is not None}
-            behavior[direction] = deepcopy(rules) | given
+            explicit = {name: value for name, value in (behavior.get(direction) or {}).items() if value is not None}
+            behavior[direction] = deepcopy(rules) | explicit
 
 
 def cpu_utilization(percent: int) -> Json:

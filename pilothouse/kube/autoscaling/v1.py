@@ -132,8 +132,8 @@ def _annotations(obj: Json) -> dict[str, str]:
 
 
 def _shown_condition(condition: Json) -> Json:
-    shown = {name: condition.get(name) for name in ("type", "status", "lastTransitionTime")}
-    return shown | {name: condition[name] for name in ("reason", "message") if condition.get(name)}
+    result = {name: condition.get(name) for name in ("type", "status", "lastTransitionTime")}
+    return result | {name: condition[name] for name in ("reason", "message") if condition.get(name)}
 
 
 def _is_cpu(metric: Json) -> bool:
@@ -155,9 +155,9 @@ def _behavior_to_v2(text: str | None) -> Json | None:
 def _shown_rules(rules: Json | None) -> Json | None:
     if rules is None:
         return None
-    shown = {name: rules.get(_small(name)) for name in _SCALING_RULE_FIELDS}
+    result = {name: rules.get(_small(name)) for name in _SCALING_RULE_FIELDS}
     policies = rules.get("policies")
-    return shown | {"Policies": policies and [{n: p.get(_small(n)) for n in _POLICY_FIELDS} for p in policies]}
+    return result | {"Policies": policies and [{n: p.get(_small(n)) for n in _POLICY_FIELDS} for p in policies]}
 
 
 def _renamed(value: Any) -> Any:
@@ -180,9 +180,9 @@ def drop_annotations(obj: Json) -> None:
     annotations = metadata(obj).get("annotations")
     if not annotations or _ALL.isdisjoint(annotations):
         return
-    kept = {key: value for key, value in annotations.items() if key not in _ALL}
-    if kept:
-        metadata(obj)["annotations"] = kept
+    remaining = {key: value for key, value in annotations.items() if key not in _ALL}
+    if remaining:
+        metadata(obj)["annotations"] = remaining
     else:
         del metadata(obj)["annotations"]
 

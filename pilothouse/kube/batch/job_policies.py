@@ -199,15 +199,15 @@ def first_overlap(text: str, other: str, completions: int) -> int | None:
 
     1-3,8  and  2,9   → 2
     """
-    mine, its = _readable(text, completions), _readable(other, completions)
-    a, b = next(mine, None), next(its, None)
+    first_intervals, second_intervals = _readable(text, completions), _readable(other, completions)
+    a, b = next(first_intervals, None), next(second_intervals, None)
     while a is not None and b is not None:
         if a.first <= b.last and b.first <= a.last:
             return max(a.first, b.first)
         if a.first <= b.first:
-            a = next(mine, None)
+            a = next(first_intervals, None)
         else:
-            b = next(its, None)
+            b = next(second_intervals, None)
     return None
 
 

@@ -59,8 +59,8 @@ class JobStatusUpdate:
             if (self.finish_changed or self._changed("startTime")) and not started:
                 yield required(self.path.child("startTime"), "startTime is required for finished job")
             if (self.finish_changed or self._changed("uncountedTerminatedPods")) and any(uncounted.values()):
-                shown = {"Succeeded": uncounted.get("succeeded"), "Failed": uncounted.get("failed")}
-                yield invalid(self.path.child("uncountedTerminatedPods"), shown, "must be empty for finished job")
+                rendered = {"Succeeded": uncounted.get("succeeded"), "Failed": uncounted.get("failed")}
+                yield invalid(self.path.child("uncountedTerminatedPods"), rendered, "must be empty for finished job")
         yield from self._validate_indexes()
         ready, terminating = self.status.get("ready"), number(self.status, "terminating")
         if (self.finish_changed or self._changed("terminating")) and self.finished and terminating > 0:
@@ -119,8 +119,8 @@ class JobStatusUpdate:
     def _changed(self, *fields: str) -> bool:
         return any(not semantically_equal(self.status.get(field), self.before.get(field)) for field in fields)
 
-    def _refuse_conditions(self, why: str) -> Errors:
-        yield invalid(self.path.child("conditions"), OMIT_VALUE, why)
+    def _refuse_conditions(self, reason: str) -> Errors:
+        yield invalid(self.path.child("conditions"), OMIT_VALUE, reason)
 
     def _validate_completion_time(self) -> Errors:
         path, completion = self.path.child("completionTime"), self.status.get("completionTime")

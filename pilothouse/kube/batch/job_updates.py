@@ -54,14 +54,14 @@ def validate_job_update(job: Json, old: Json, path: Path) -> Errors:
         yield invalid(path.child("completions"), completions, reason)
     yield from validate_selector_unchanged(spec.get("selector"), before.get("selector"), path.child("selector"))
     yield from _validate_template(job, old, path)
-    shown = {
+    rendered = {
         "completionMode": spec.get("completionMode"),
         "podFailurePolicy": shown_failure_policy(spec.get("podFailurePolicy")),
         "backoffLimitPerIndex": spec.get("backoffLimitPerIndex"),
         "managedBy": spec.get("managedBy"),
         "successPolicy": shown_success_policy(spec.get("successPolicy")),
     }
-    for name, value in shown.items():
+    for name, value in rendered.items():
         yield from _Fixed(name, spec.get(name), before.get(name), value).validate(path)
 
 
@@ -103,9 +103,9 @@ def _accept_resources(before: Json, spec: Json) -> None:
         old, new = items(before, kind), items(spec, kind)
         if len(old) != len(new):
             continue
-        for container, given in zip(old, new, strict=True):
-            if container.get("name") == given.get("name"):
-                container["resources"] = given.get("resources")
+        for container, updated in zip(old, new, strict=True):
+            if container.get("name") == updated.get("name"):
+                container["resources"] = updated.get("resources")
 
 
 def _shown_template(template: Json) -> Json:

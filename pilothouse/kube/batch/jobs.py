@@ -118,9 +118,9 @@ def _status(job: Json) -> str:
 
 
 def _completions(job: Json) -> str:
-    succeeded, wanted = number(job, "status", "succeeded"), part(job, "spec").get("completions")
-    if wanted is not None:
-        return f"{succeeded}/{wanted}"
+    succeeded, completions = number(job, "status", "succeeded"), part(job, "spec").get("completions")
+    if completions is not None:
+        return f"{succeeded}/{completions}"
     parallelism = number(job, "spec", "parallelism")
     return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
 

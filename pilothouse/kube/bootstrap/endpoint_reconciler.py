@@ -78,11 +78,11 @@ class LeaseEndpointReconciler:
 
     async def forget_earlier_run(self) -> bool:
         async with self._turn:
-            left = await self._leases.remove(self._address.ip)
-            others = await self._leases.list()
-            if left and others:
-                await self._written.write(others)
-            return left
+            removed = await self._leases.remove(self._address.ip)
+            remaining = await self._leases.list()
+            if removed and remaining:
+                await self._written.write(remaining)
+            return removed
 
     async def remove(self) -> None:
         self._stopped = True
@@ -105,8 +105,8 @@ class MasterCountEndpointReconciler:
         async with self._turn:
             if not self._stopped:
                 listed = await self._written.read()
-                kept = self._address.ip in listed and len(listed) <= self._count
-                await self._written.write(listed if kept else self._with_own(listed), ports=True)
+                is_listed = self._address.ip in listed and len(listed) <= self._count
+                await self._written.write(listed if is_listed else self._with_own(listed), ports=True)
 
     async def forget_earlier_run(self) -> bool:
         async with self._turn:
@@ -189,7 +189,14 @@ class WrittenEndpoints:
         current = await self._endpoints.get(NAME, namespace=NAMESPACE)
         if current is None:
             if ips:
-                await self._create(ips)
+                obj: Json = {
+                    "kind": "Endpoints",
+                    "apiVersion": "v1",
+                    "metadata": {"name": NAME, "namespace": NAMESPACE, "labels": dict(SKIP_MIRROR)},
+                    "subsets": self._fresh(ips),
+                }
+                await self._endpoints.ensure(obj)
+                await _ensure_slice_of(obj, self._slices)
             return
         wanted = self._subsets(current, ips, ports or list(ips) == [self._address.ip])
         if not semantically_equal(current.get("subsets"), wanted) or not (
@@ -197,16 +204,6 @@ class WrittenEndpoints:
         ):
             await self._endpoints.update(current, lambda obj: _set_endpoints(obj, wanted))
         await _ensure_slice_of(current | {"subsets": wanted}, self._slices)
-
-    async def _create(self, ips: Sequence[str]) -> None:
-        obj: Json = {
-            "kind": "Endpoints",
-            "apiVersion": "v1",
-            "metadata": {"name": NAME, "namespace": NAMESPACE, "labels": dict(SKIP_MIRROR)},
-            "subsets": self._fresh(ips),
-        }
-        await self._endpoints.ensure(obj)
-        await _ensure_slice_of(obj, self._slices)
 
     def _subsets(self, current: Json, ips: Sequence[str], ports: bool) -> list[Json]:
         """Return the desired subsets. Correct addresses keep their order."""
@@ -232,28 +229,11 @@ def _set_endpoints(obj: Json, subsets: list[Json]) -> None:
 
 
 async def _ensure_slice_of(endpoints: Json, slices: OwnAccess) -> None:
-    wanted = _slice_of(endpoints)
-    current = await slices.get(name_of(wanted), namespace=namespace_of(wanted))
-    if current is None:
-        await slices.ensure(wanted)
-    elif current["addressType"] != wanted["addressType"]:
-        # The address type of a slice can not be changed.
-        await slices.delete(name_of(wanted), namespace=namespace_of(wanted))
-        await slices.ensure(wanted)
-    elif not (
-        labels_of(current) == labels_of(wanted)
-        and all(semantically_equal(current.get(part), wanted[part]) for part in ("endpoints", "ports"))
-    ):
-        await slices.update(current, lambda obj: _set_slice(obj, wanted))
-
-
-def _slice_of(endpoints: Json) -> Json:
-    """Return the slice equivalent to the Endpoints, which have at most one subset of ready addresses."""
     subset = (endpoints.get("subsets") or [{}])[0]
     addresses = [address["ip"] for address in subset.get("addresses") or ()]
     family = "IPv6" if addresses and all(map(_is_v6, addresses)) else "IPv4"
     name = name_of(endpoints)
-    return {
+    desired = {
         "kind": "EndpointSlice",
         "apiVersion": "discovery.k8s.io/v1",
         "metadata": {"name": name, "namespace": namespace_of(endpoints), "labels": {SERVICE_NAME_LABEL: name}},
@@ -264,12 +244,24 @@ def _slice_of(endpoints: Json) -> Json:
         or None,
         "ports": [dict(port) for port in subset.get("ports") or ()] or None,
     }
+    current = await slices.get(name_of(desired), namespace=namespace_of(desired))
+    if current is None:
+        await slices.ensure(desired)
+    elif current["addressType"] != desired["addressType"]:
+        # The address type of a slice can not be changed.
+        await slices.delete(name_of(desired), namespace=namespace_of(desired))
+        await slices.ensure(desired)
+    elif not (
+        labels_of(current) == labels_of(desired)
+        and all(semantically_equal(current.get(part), desired[part]) for part in ("endpoints", "ports"))
+    ):
+        await slices.update(current, lambda obj: _set_slice(obj, desired))
 
 
 def _is_v6(ip: str) -> bool:
     return ipaddress.ip_address(ip).version == 6
 
 
-def _set_slice(obj: Json, wanted: Json) -> None:
-    metadata(obj)["labels"] = labels_of(wanted)
-    obj["endpoints"], obj["ports"] = wanted["endpoints"], wanted["ports"]
+def _set_slice(obj: Json, desired: Json) -> None:
+    metadata(obj)["labels"] = labels_of(desired)
+    obj["endpoints"], obj["ports"] = desired["endpoints"], desired["ports"]

@@ -72,7 +72,7 @@ class CertificateSigningRequestStatusStrategy(CertificateSigningRequestStrategy)
         for kind in (APPROVED, DENIED):
             conditions = items(obj, "status", "conditions")
             before = [item for item in items(old, "status", "conditions") if text(item, "type") == kind]
-            places = [position for position, each in enumerate(conditions) if text(each, "type") == kind]
+            places = [position for position, condition in enumerate(conditions) if text(condition, "type") == kind]
             if len(places) == len(before):
                 for position, condition in zip(places, before, strict=True):
                     conditions[position] = condition

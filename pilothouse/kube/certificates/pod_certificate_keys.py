@@ -94,7 +94,7 @@ def _validate_key(key: bytes, proof: bytes, spec: Json) -> Errors:
         yield invalid(_PROOF, OMIT_VALUE, "could not verify proof-of-possession signature")
 
 
-def _validate_type(key: object, path: Path, shown: object, curves: str) -> Errors:
+def _validate_type(key: object, path: Path, rendered: object, curves: str) -> Errors:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
@@ -107,7 +107,7 @@ def _validate_type(key: object, path: Path, shown: object, curves: str) -> Error
         if (bits := -(-key.key_size // 8) * 8) not in _RSA_BITS:
             yield invalid(path, f"{bits}-bit modulus", _BAD_RSA)
     elif not isinstance(key, Ed25519PublicKey):
-        yield invalid(path, shown, _UNKNOWN_TYPE)
+        yield invalid(path, rendered, _UNKNOWN_TYPE)
 
 
 def _proves(key: object, proof: bytes, uid: bytes) -> bool:

@@ -58,23 +58,23 @@ def validate_status(obj: Json, old: Json, clock: Clock) -> Errors:
 
 
 def _validate_conditions(conditions: list[Json]) -> Errors:
-    known = 0
+    count = 0
     for position, condition in enumerate(conditions):
         path, kind = _STATUS.child("conditions", f"[{position}]"), text(condition, "type")
         if kind not in STATES:
             yield not_supported(path.child("type"), kind, STATES)
             continue
-        known += 1
-        if known > 1:
+        count += 1
+        if count > 1:
             reason = 'There may be at most one condition with type "Issued", "Denied", or "Failed"'
             yield invalid(path.child("type"), kind, reason)
         if text(condition, "status") != "True":
             yield not_supported(path.child("status"), text(condition, "status"), ["True"])
 
 
-def _same(status: Json, other: Json, why: str) -> Errors:
+def _same(status: Json, other: Json, reason: str) -> Errors:
     if not semantically_equal(status, other):
-        yield invalid(_STATUS, OMIT_VALUE, why)
+        yield invalid(_STATUS, OMIT_VALUE, reason)
 
 
 @dataclass(frozen=True)
@@ -144,8 +144,8 @@ class _Issued:
     def _time(self, field: str) -> datetime:
         return parse_time(self.status[field]) or datetime.min.replace(tzinfo=UTC)
 
-    def _bad(self, field: str, why: str) -> FieldError:
-        return invalid(_STATUS.child(field), self.status[field], why)
+    def _bad(self, field: str, reason: str) -> FieldError:
+        return invalid(_STATUS.child(field), self.status[field], reason)
 
 
 def _leaf_problem(blocks: list[PemBlock]) -> str:

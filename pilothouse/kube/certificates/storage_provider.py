@@ -134,7 +134,7 @@ class IssuedDurations(Hooks):
             HONORED_DURATIONS.labels(signer).inc()
 
 
-def _is_honored(asked: int, issued: str) -> bool:
+def _is_honored(requested: int, issued: str) -> bool:
     from cryptography.x509 import load_pem_x509_certificate
 
     try:
@@ -142,4 +142,4 @@ def _is_honored(asked: int, issued: str) -> bool:
     except ValueError:
         return False
     lasts = (certificate.not_valid_after_utc - certificate.not_valid_before_utc).total_seconds()
-    return abs(asked - lasts) < _BACKDATING + asked / 20
+    return abs(requested - lasts) < _BACKDATING + requested / 20

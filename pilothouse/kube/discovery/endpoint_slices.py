@@ -100,7 +100,25 @@ class EndpointSliceStrategy(KubeStrategy):
     def _validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
         yield from required_one_of(obj.get("addressType") or "", root("addressType"), ADDRESS_TYPES)
-        yield from _validate_ports(obj.get("ports") or [], root("ports"))
+        ports = obj.get("ports") or []
+        path = root("ports")
+        if len(ports) > MAX_PORTS:
+            yield too_many(path, len(ports), MAX_PORTS)
+        else:
+            seen: set[str] = set()
+            for position, port in enumerate(ports):
+                at, name = path.index(position), port.get("name") or ""
+                if name:
+                    yield from dns_label(name, at.child("name"))
+                if name in seen:
+                    yield duplicate(at.child("name"), name)
+                seen.add(name)
+                if port.get("protocol") is None:
+                    yield required(at.child("protocol"))
+                elif port["protocol"] not in PROTOCOLS:
+                    yield not_supported(at.child("protocol"), port["protocol"], PROTOCOLS)
+                if port.get("appProtocol") is not None:
+                    yield from qualified_name(port["appProtocol"], at.child("appProtocol"))
 
     def _address_warnings(self, obj: Json) -> Iterable[str]:
         if labels_of(obj).get(MANAGED_BY_LABEL) in _CAREFUL_MANAGERS:
@@ -123,10 +141,12 @@ def _drop_topology(obj: Json, old: Json | None) -> None:
     """Move the node of deprecatedTopology to nodeName; the topology is read-only in this version."""
     if old is not None and semantically_equal(obj.get("endpoints"), old.get("endpoints")):
         return
-    known = {(item.get("deprecatedTopology") or {}).get(_HOSTNAME_LABEL) for item in (old or {}).get("endpoints") or ()}
+    stored_hostnames = {
+        (item.get("deprecatedTopology") or {}).get(_HOSTNAME_LABEL) for item in (old or {}).get("endpoints") or ()
+    }
     for endpoint in obj.get("endpoints") or ():
         node = (endpoint.pop("deprecatedTopology", None) or {}).get(_HOSTNAME_LABEL)
-        if node and node in known and endpoint.get("nodeName") is None and not is_dns1123_subdomain(node):
+        if node and node in stored_hostnames and endpoint.get("nodeName") is None and not is_dns1123_subdomain(node):
             endpoint["nodeName"] = node
 
 
@@ -145,26 +165,6 @@ def _ports(obj: Json) -> str:
 def _addresses(obj: Json) -> str:
     endpoints = obj.get("endpoints") or []
     return _some([address for endpoint in endpoints for address in endpoint.get("addresses") or ()])
-
-
-def _validate_ports(ports: list[Json], path: Path) -> Errors:
-    if len(ports) > MAX_PORTS:
-        yield too_many(path, len(ports), MAX_PORTS)
-        return
-    seen: set[str] = set()
-    for position, port in enumerate(ports):
-        at, name = path.index(position), port.get("name") or ""
-        if name:
-            yield from dns_label(name, at.child("name"))
-        if name in seen:
-            yield duplicate(at.child("name"), name)
-        seen.add(name)
-        if port.get("protocol") is None:
-            yield required(at.child("protocol"))
-        elif port["protocol"] not in PROTOCOLS:
-            yield not_supported(at.child("protocol"), port["protocol"], PROTOCOLS)
-        if port.get("appProtocol") is not None:
-            yield from qualified_name(port["appProtocol"], at.child("appProtocol"))
 
 
 ENDPOINT_SLICES = Resource(

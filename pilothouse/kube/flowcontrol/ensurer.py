@@ -100,13 +100,13 @@ async def _ensure_one(access: OwnAccess, name: str, spec: Json, *, mandatory: bo
             await _revise_stored(access, current, spec, mandatory=mandatory)
 
 
-async def _revise_stored(access: OwnAccess, seen: Json, spec: Json, *, mandatory: bool) -> None:
+async def _revise_stored(access: OwnAccess, observed: Json, spec: Json, *, mandatory: bool) -> None:
     def change(current: Json) -> None:
         revised = revise(current, spec, mandatory=mandatory)
         if revised is not None:
             current.update(revised)
 
-    await access.update(seen, change)
+    await access.update(observed, change)
 
 
 async def _remove_leftovers(access: OwnAccess, wanted: Mapping[str, Json]) -> None:

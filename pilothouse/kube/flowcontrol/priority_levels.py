@@ -89,11 +89,13 @@ class PriorityLevelStrategy(SpecAndStatusStrategy):
         if fixed is not None:
             if name == EXEMPT:
                 # Operators may tune the exempt level itself, and nothing else.
-                spec_to_compare, what = spec | {"exempt": fixed["exempt"]}, " except the 'spec.exempt' field"
+                spec_to_compare, exception = spec | {"exempt": fixed["exempt"]}, " except the 'spec.exempt' field"
             else:
-                spec_to_compare, what = spec, ""
+                spec_to_compare, exception = spec, ""
             if not semantically_equal(spec_to_compare, fixed):
-                yield invalid(root("spec"), _shown_spec(spec), f"spec of '{name}'{what} must equal the fixed value")
+                yield invalid(
+                    root("spec"), _shown_spec(spec), f"spec of '{name}'{exception} must equal the fixed value"
+                )
         yield from validate_status(obj)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:

@@ -82,17 +82,17 @@ class ConfigurationConsumer:
             for schema in schemas:
                 level = schema["spec"]["priorityLevelConfiguration"]["name"]
                 exists = self._levels.get(level) is not None
-                what = f"This FlowSchema references the PriorityLevelConfiguration object named {quote(level)}"
-                wanted = {
+                statement = f"This FlowSchema references the PriorityLevelConfiguration object named {quote(level)}"
+                desired = {
                     "type": _DANGLING,
                     "status": "False" if exists else "True",
                     "lastTransitionTime": now(),
                     "reason": "Found" if exists else "NotFound",
-                    "message": f"{what} {'and it exists' if exists else 'but there is no such object'}",
+                    "message": f"{statement} {'and it exists' if exists else 'but there is no such object'}",
                 }
                 conditions = (schema.get("status") or {}).get("conditions") or []
-                known: Json = next((condition for condition in conditions if condition.get("type") == _DANGLING), {})
-                if not all(known.get(field) == wanted[field] for field in ("status", "reason", "message")):
+                current: Json = next((condition for condition in conditions if condition.get("type") == _DANGLING), {})
+                if not all(current.get(field) == desired[field] for field in ("status", "reason", "message")):
                     try:
                         kind = FLOW_SCHEMAS.kind
                         meta = {"name": name_of(schema)}
@@ -101,7 +101,7 @@ class ConfigurationConsumer:
                                 "kind": kind.kind,
                                 "apiVersion": kind.api_version,
                                 "metadata": meta,
-                                "status": {"conditions": [wanted]},
+                                "status": {"conditions": [desired]},
                             }
                         )
                     except StatusError as error:

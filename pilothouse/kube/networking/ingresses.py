@@ -90,8 +90,8 @@ def _hosts(obj: Json) -> str:
             hosts.append(rule["host"])
     if not hosts:
         return "*"
-    shown = ",".join(hosts)
-    return f"{shown} + {len(rules) - _SHOWN_HOSTS} more..." if more else shown
+    rendered = ",".join(hosts)
+    return f"{rendered} + {len(rules) - _SHOWN_HOSTS} more..." if more else rendered
 
 
 def _class(obj: Json) -> str:
@@ -239,25 +239,21 @@ def _validate_backend(backend: Json, path: Path, rules: IngressRules) -> Errors:
     elif resource is not None:
         yield from validate_reference(resource, path.child("resource"))
     elif service is not None:
-        yield from _validate_service(service, path, rules)
+        relaxed = rules.relaxed_service_names or enabled("RelaxedServiceNameValidation")
+        name_rule = is_dns1123_label if relaxed else is_dns1035_label
+        if not service.get("name"):
+            yield required(path.child("service", "name"))
+        else:
+            yield from follow(name_rule, service["name"], path.child("service", "name"))
+        port = service.get("port") or {}
+        name, number = port.get("name") or "", port.get("number") or 0
+        if name and number:
+            yield invalid(path, "", "cannot set both port name & port number")
+        elif name:
+            yield from follow(is_valid_port_name, name, path.child("service", "port", "name"))
+        elif number:
+            yield from port_num(number, path.child("service", "port", "number"))
+        else:
+            yield required(path, "port name or number is required")
     else:
         yield invalid(path, "", "resource or service backend is required")
-
-
-def _validate_service(service: Json, path: Path, rules: IngressRules) -> Errors:
-    relaxed = rules.relaxed_service_names or enabled("RelaxedServiceNameValidation")
-    name_rule = is_dns1123_label if relaxed else is_dns1035_label
-    if not service.get("name"):
-        yield required(path.child("service", "name"))
-    else:
-        yield from follow(name_rule, service["name"], path.child("service", "name"))
-    port = service.get("port") or {}
-    name, number = port.get("name") or "", port.get("number") or 0
-    if name and number:
-        yield invalid(path, "", "cannot set both port name & port number")
-    elif name:
-        yield from follow(is_valid_port_name, name, path.child("service", "port", "name"))
-    elif number:
-        yield from port_num(number, path.child("service", "port", "number"))
-    else:
-        yield required(path, "port name or number is required")

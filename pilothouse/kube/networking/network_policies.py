@@ -63,8 +63,10 @@ class NetworkPolicyStrategy(KubeStrategy):
         yield from self.validate_metadata_update(obj, old)
         spec = old["spec"]
         broken = any(validate_label_selector(spec.get("podSelector"), Path()))
-        known = frozenset(cidr for block in _ip_blocks(spec, NOWHERE) for cidr, _ in block.cidrs)
-        yield from _validate_spec(obj["spec"], PolicyRules(LabelSelectorRules(allow_invalid_values=broken), known))
+        stored_cidrs = frozenset(cidr for block in _ip_blocks(spec, NOWHERE) for cidr, _ in block.cidrs)
+        yield from _validate_spec(
+            obj["spec"], PolicyRules(LabelSelectorRules(allow_invalid_values=broken), stored_cidrs)
+        )
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         if any(_cidr_warnings(obj["spec"], NOWHERE)):
@@ -135,28 +137,25 @@ def validate_spec(spec: Json, path: Path, rules: PolicyRules) -> Errors:
 
 def _validate_rule(rule: Json, path: Path, *, peers: str, rules: PolicyRules) -> Errors:
     for position, port in enumerate(rule.get("ports") or ()):
-        yield from _validate_port(port, path.child("ports").index(position))
+        port_path = path.child("ports").index(position)
+        if (protocol := port.get("protocol")) is not None and protocol not in _PROTOCOLS:
+            yield not_supported(port_path.child("protocol"), protocol, _PROTOCOLS)
+        number, end = port.get("port"), port.get("endPort")
+        if number is None:
+            if end is not None:
+                yield invalid(port_path.child("endPort"), end, "may not be specified when `port` is not specified")
+        elif isinstance(number, str):
+            if end is not None:
+                yield invalid(port_path.child("endPort"), end, "may not be specified when `port` is non-numeric")
+            yield from follow(is_valid_port_name, number, port_path.child("port"))
+        else:
+            yield from port_num(number, port_path.child("port"))
+            if end is not None:
+                if end < number:
+                    yield invalid(port_path.child("endPort"), number, "must be greater than or equal to `port`")
+                yield from port_num(end, port_path.child("endPort"))
     for position, peer in enumerate(rule.get(peers) or ()):
         yield from _validate_peer(peer, path.child(peers).index(position), rules)
-
-
-def _validate_port(port: Json, path: Path) -> Errors:
-    if (protocol := port.get("protocol")) is not None and protocol not in _PROTOCOLS:
-        yield not_supported(path.child("protocol"), protocol, _PROTOCOLS)
-    number, end = port.get("port"), port.get("endPort")
-    if number is None:
-        if end is not None:
-            yield invalid(path.child("endPort"), end, "may not be specified when `port` is not specified")
-    elif isinstance(number, str):
-        if end is not None:
-            yield invalid(path.child("endPort"), end, "may not be specified when `port` is non-numeric")
-        yield from follow(is_valid_port_name, number, path.child("port"))
-    else:
-        yield from port_num(number, path.child("port"))
-        if end is not None:
-            if end < number:
-                yield invalid(path.child("endPort"), number, "must be greater than or equal to `port`")
-            yield from port_num(end, path.child("endPort"))
 
 
 def _validate_peer(peer: Json, path: Path, rules: PolicyRules) -> Errors:

@@ -84,136 +84,140 @@ class NodeAuthorizer:
             Role.of(role) for role in bootstrap_objects().by_kind["ClusterRole"] if name_of(role) == "system:node"
         )
 
-    def _allowed_by_rules(self, asked: Attributes) -> bool:
-        if not asked.is_resource:
-            return self._rules.allows_path(asked.verb, asked.path)
-        return any(self._rules.matching(asked.verb, asked.group, asked.resource, asked.subresource))
+    def _allowed_by_rules(self, attributes: Attributes) -> bool:
+        if not attributes.is_resource:
+            return self._rules.allows_path(attributes.verb, attributes.path)
+        return any(self._rules.matching(attributes.verb, attributes.group, attributes.resource, attributes.subresource))
 
-    def _related(self, node: str, asked: Attributes) -> Answer:
-        if not asked.name:
+    def _related(self, node: str, attributes: Attributes) -> Answer:
+        if not attributes.name:
             return _no("No Object name found")
-        if self._graph.is_related(node, ReferredObject(asked.resource, asked.namespace, asked.name)):
+        if self._graph.is_related(node, ReferredObject(attributes.resource, attributes.namespace, attributes.name)):
             return _ALLOW
         return _no(f"no relationship found between node '{node}' and this object")
 
-    def _get(self, node: str, asked: Attributes) -> Answer:
-        if asked.verb != "get":
+    def _get(self, node: str, attributes: Attributes) -> Answer:
+        if attributes.verb != "get":
             return _no("can only get individual resources of this type")
-        return _no("cannot get subresource") if asked.subresource else self._related(node, asked)
+        return _no("cannot get subresource") if attributes.subresource else self._related(node, attributes)
 
-    def _read_in_namespace(self, node: str, asked: Attributes) -> Answer:
-        if asked.verb not in _READ:
+    def _read_in_namespace(self, node: str, attributes: Attributes) -> Answer:
+        if attributes.verb not in _READ:
             return _no("can only read resources of this type")
-        if asked.subresource:
+        if attributes.subresource:
             return _no("cannot read subresource")
-        return self._related(node, asked) if asked.namespace else _no("can only read namespaced object of this type")
+        return (
+            self._related(node, attributes)
+            if attributes.namespace
+            else _no("can only read namespaced object of this type")
+        )
 
-    def _claim(self, node: str, asked: Attributes) -> Answer:
-        if asked.subresource != "status":
-            return self._get(node, asked)
-        return self._related(node, asked) if _is_update(asked) else _no("can only get/update/patch this type")
+    def _claim(self, node: str, attributes: Attributes) -> Answer:
+        if attributes.subresource != "status":
+            return self._get(node, attributes)
+        return self._related(node, attributes) if _is_update(attributes) else _no("can only get/update/patch this type")
 
-    def _service_account(self, node: str, asked: Attributes) -> Answer:
-        if asked.verb == "get" and not asked.subresource:
+    def _service_account(self, node: str, attributes: Attributes) -> Answer:
+        if attributes.verb == "get" and not attributes.subresource:
             if not any(map(enabled, _FOR_ACCOUNTS)):
                 return _no("not allowed to get service accounts")
-            return self._read_in_namespace(node, asked)
-        if asked.verb != "create" or not asked.name:
+            return self._read_in_namespace(node, attributes)
+        if attributes.verb != "create" or not attributes.name:
             return _no("can only create tokens for individual service accounts")
-        if asked.subresource != "token":
+        if attributes.subresource != "token":
             return _no("can only create token subresource of serviceaccount")
-        return self._related(node, asked)
+        return self._related(node, attributes)
 
-    def _resource_slice(self, node: str, asked: Attributes) -> Answer:
-        if asked.subresource:
+    def _resource_slice(self, node: str, attributes: Attributes) -> Answer:
+        if attributes.subresource:
             return _no("cannot authorize ResourceSlice subresources")
-        if asked.verb == "create":
+        if attributes.verb == "create":
             return _ALLOW
-        if asked.verb in ("get", "update", "patch", "delete"):
-            return self._related(node, asked)
-        if asked.verb not in ("watch", "list", "deletecollection"):
+        if attributes.verb in ("get", "update", "patch", "delete"):
+            return self._related(node, attributes)
+        if attributes.verb not in ("watch", "list", "deletecollection"):
             return _no(f"only the following verbs are allowed for a ResourceSlice: {_SLICE_VERBS}")
-        if _selects_node(asked, node):
+        if _selects_node(attributes, node):
             return _ALLOW
         return _no("can only list/watch/deletecollection resourceslices with nodeName field selector")
 
-    def _pod_certificate_request(self, node: str, asked: Attributes) -> Answer:
+    def _pod_certificate_request(self, node: str, attributes: Attributes) -> Answer:
         if not enabled("PodCertificateRequest"):
             return _NO_OPINION
-        if asked.subresource:
+        if attributes.subresource:
             return _no("nodes may not access the status subresource of PodCertificateRequests")
-        if asked.verb == "create":
+        if attributes.verb == "create":
             return _ALLOW
-        if asked.verb == "get":
-            return self._related(node, asked)
-        if asked.verb not in ("list", "watch"):
-            return _no(f"nodes may not {asked.verb} podcertificaterequests")
-        if _selects_node(asked, node):
+        if attributes.verb == "get":
+            return self._related(node, attributes)
+        if attributes.verb not in ("list", "watch"):
+            return _no(f"nodes may not {attributes.verb} podcertificaterequests")
+        if _selects_node(attributes, node):
             return _ALLOW
         return _no("can only list/watch podcertificaterequests with nodeName field selector")
 
-    def _pod(self, node: str, asked: Attributes) -> Answer:
-        if asked.subresource == "status":
-            return _ALLOW if _is_update(asked) else _NO_OPINION
-        if asked.subresource == "eviction":
-            return _ALLOW if asked.verb == "create" else _NO_OPINION
-        if asked.subresource:
+    def _pod(self, node: str, attributes: Attributes) -> Answer:
+        if attributes.subresource == "status":
+            return _ALLOW if _is_update(attributes) else _NO_OPINION
+        if attributes.subresource == "eviction":
+            return _ALLOW if attributes.verb == "create" else _NO_OPINION
+        if attributes.subresource:
             return _NO_OPINION
-        if asked.verb == "get":
-            return self._related(node, asked)
-        if asked.verb in ("list", "watch"):
-            if _selects_node(asked, node):
+        if attributes.verb == "get":
+            return self._related(node, attributes)
+        if attributes.verb in ("list", "watch"):
+            if _selects_node(attributes, node):
                 return _ALLOW
-            if asked.name:
-                return self._related(node, asked)
+            if attributes.name:
+                return self._related(node, attributes)
             return _no("can only list/watch pods with spec.nodeName field selector")
-        return _ALLOW if asked.verb in ("create", "delete") else _NO_OPINION
+        return _ALLOW if attributes.verb in ("create", "delete") else _NO_OPINION
 
 
-def _is_update(asked: Attributes) -> bool:
-    return asked.verb in ("update", "patch")
+def _is_update(attributes: Attributes) -> bool:
+    return attributes.verb in ("update", "patch")
 
 
-def _selects_node(asked: Attributes, node: str) -> bool:
-    if len(asked.field_selector) > LONGEST_READ:
+def _selects_node(attributes: Attributes, node: str) -> bool:
+    if len(attributes.field_selector) > LONGEST_READ:
         return False  # kubelets never send such selectors, and parsing would block the event loop
     try:
-        return fields.Requirement(_NODE, node) in fields.parse(asked.field_selector).requirements
+        return fields.Requirement(_NODE, node) in fields.parse(attributes.field_selector).requirements
     except InvalidSelector:
         return False
 
 
-def _lease(node: str, asked: Attributes) -> Answer:
-    if asked.verb not in _OWN:
+def _lease(node: str, attributes: Attributes) -> Answer:
+    if attributes.verb not in _OWN:
         return _no("can only get, create, update, patch, or delete a node lease")
-    if asked.namespace != NODE_LEASES:
+    if attributes.namespace != NODE_LEASES:
         return _no(LEASE_ELSEWHERE)
-    if asked.verb != "create" and asked.name != node:
+    if attributes.verb != "create" and attributes.name != node:
         return _no(LEASE_OF_ANOTHER)
     return _ALLOW
 
 
-def _csi_node(node: str, asked: Attributes) -> Answer:
-    if asked.verb not in _OWN:
+def _csi_node(node: str, attributes: Attributes) -> Answer:
+    if attributes.verb not in _OWN:
         return _no("can only get, create, update, patch, or delete a CSINode")
-    if asked.subresource:
+    if attributes.subresource:
         return _no("cannot authorize CSINode subresources")
-    if asked.verb != "create" and asked.name != node:
+    if attributes.verb != "create" and attributes.name != node:
         return _no(CSI_NODE_OF_ANOTHER)
     return _ALLOW
 
 
-def _node(node: str, asked: Attributes) -> Answer:
-    if asked.subresource:
-        return _ALLOW if asked.subresource == "status" and _is_update(asked) else _NO_OPINION
-    if asked.verb == "create" or _is_update(asked):
+def _node(node: str, attributes: Attributes) -> Answer:
+    if attributes.subresource:
+        return _ALLOW if attributes.subresource == "status" and _is_update(attributes) else _NO_OPINION
+    if attributes.verb == "create" or _is_update(attributes):
         return _ALLOW
-    if asked.verb not in _READ:
+    if attributes.verb not in _READ:
         return _NO_OPINION
-    if asked.name == node:
+    if attributes.name == node:
         return _ALLOW
-    what = f"'{asked.name}'" if asked.name else "all nodes"
-    return _no(f"node '{node}' cannot read {what}, only its own Node object")
+    target = f"'{attributes.name}'" if attributes.name else "all nodes"
+    return _no(f"node '{node}' cannot read {target}, only its own Node object")
 
 
 def node_name_of(user: User) -> str | None:

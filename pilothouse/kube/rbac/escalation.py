@@ -78,7 +78,7 @@ class Escalation:
         await self._require(ctx, obj, result.rules)
 
     async def _allowed(self, ctx: RequestContext, verb: str, role: GroupResource, *, name: str) -> bool:
-        asked = Attributes(
+        attributes = Attributes(
             user=ctx.user,
             verb=verb,
             is_resource=True,
@@ -88,7 +88,7 @@ class Escalation:
             namespace=ctx.namespace,
             name=name,
         )
-        return (await self.authorizer.authorize(asked)).decision is Decision.ALLOW
+        return (await self.authorizer.authorize(attributes)).decision is Decision.ALLOW
 
     async def _require(self, ctx: RequestContext, obj: Json, rules: Sequence[PolicyRule]) -> None:
         await self.feed.catch_up()
@@ -102,11 +102,11 @@ class Escalation:
         return await offload_by_size(words * _SIZE_OF_A_WORD, missing_rights, owned, rules)
 
     def _complaint(self, ctx: RequestContext, missing: MissingRights) -> str:
-        who = f"user {quote(ctx.user.name)} (groups={quoted_list(ctx.user.groups)})"
+        user = f"user {quote(ctx.user.name)} (groups={quoted_list(ctx.user.groups)})"
         lines = sorted({str(rule) for rule in missing.rules})
         if not missing.is_all:
             lines.append("and more")
-        complaint = f"{who} is attempting to grant RBAC permissions not currently held:\n" + "\n".join(lines)
+        complaint = f"{user} is attempting to grant RBAC permissions not currently held:\n" + "\n".join(lines)
         unknown = self.feed.policy.access(ctx.user, ctx.namespace).missing
         if not unknown:
             return complaint
@@ -122,8 +122,8 @@ def _is_aggregated(role: Json) -> bool:
     return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
 
 
-def _forbidden(ctx: RequestContext, obj: Json, why: str) -> Forbidden:
-    return Forbidden.of(ctx.resource, name_of(obj), why)
+def _forbidden(ctx: RequestContext, obj: Json, reason: str) -> Forbidden:
+    return Forbidden.of(ctx.resource, name_of(obj), reason)
 
 
 class EscalationCheck(Protocol):

@@ -35,8 +35,8 @@ def missing_rights(owned: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) ->
     for start in range(0, len(owned), _BLOCK):
         boxes = _cut(_Held(owned[start : start + _BLOCK]), boxes)
     parts = (part for box in boxes for part in _split(box) if part.verbs)
-    shown = list(_as_many_as_fit(parts))
-    return MissingRights(compacted(shown), is_all=next(parts, None) is None)
+    fitting = list(_as_many_as_fit(parts))
+    return MissingRights(compacted(fitting), is_all=next(parts, None) is None)
 
 
 def _cut(held: _Held, boxes: Iterable[PolicyRule]) -> Iterator[PolicyRule]:

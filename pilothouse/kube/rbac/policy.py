@@ -44,20 +44,28 @@ class RBACPolicy:
         self._access = BoundedCache(entries=4096, total_bytes=4 << 20)
         self._permits = BoundedCache(entries=16384, total_bytes=8 << 20)
 
-    def decide(self, asked: Attributes) -> Answer:
-        user, verb, namespace = asked.user, asked.verb, asked.namespace
+    def decide(self, attributes: Attributes) -> Answer:
+        user, verb, namespace = attributes.user, attributes.verb, attributes.namespace
         key: tuple[Any, ...]
-        if asked.is_resource:
-            key = (user.name, user.groups, namespace, verb, asked.group, asked.resource, asked.subresource)
+        if attributes.is_resource:
+            key = (
+                user.name,
+                user.groups,
+                namespace,
+                verb,
+                attributes.group,
+                attributes.resource,
+                attributes.subresource,
+            )
         else:
-            key = (user.name, user.groups, namespace, verb, asked.path)
+            key = (user.name, user.groups, namespace, verb, attributes.path)
         permits = self._permits.get(key)
         if permits is None:
-            permits = self.access(user, namespace).permits(asked)
+            permits = self.access(user, namespace).permits(attributes)
             self._permits.put(
                 key, permits, size=_size((user.name, user.groups, namespace)) + sum(map(len, key[3:])) + permits.size
             )
-        return permits.all or permits.named.get(asked.name) or permits.refusal
+        return permits.all or permits.named.get(attributes.name) or permits.refusal
 
     def access(self, user: User, namespace: str) -> UserAccess:
         key = (user.name, user.groups, namespace)
@@ -88,9 +96,9 @@ class RBACPolicy:
 
     def drop_binding(self, key: Scoped) -> None:
         for grant in self._bindings.pop(key, ()):
-            left = self._granted.get(grant.subject, {})
-            left.pop(key, None)
-            if not left:
+            remaining = self._granted.get(grant.subject, {})
+            remaining.pop(key, None)
+            if not remaining:
                 self._granted.pop(grant.subject, None)
         self._forget()
 
@@ -181,7 +189,7 @@ def grants_of(binding: Json) -> Iterator[Grant]:
     key = Scoped(namespace_of(binding), name_of(binding))
     reference = binding.get("roleRef") or {}
     role = RoleRef(reference.get("kind", ""), reference.get("name", ""), key.namespace)
-    shown = (
+    rendered = (
         f"RoleBinding {quote(f'{key.name}/{key.namespace}')}"
         if key.namespace
         else (f"ClusterRoleBinding {quote(key.name)}")
@@ -196,7 +204,7 @@ def grants_of(binding: Json) -> Iterator[Grant]:
         else:
             continue
         described = f"{kind} {quote(f'{name}/{home}' if kind == 'ServiceAccount' else name)}"
-        yield Grant(key, position, role, grantee, f"{shown} of {role.kind} {quote(role.name)} to {described}")
+        yield Grant(key, position, role, grantee, f"{rendered} of {role.kind} {quote(role.name)} to {described}")
 
 
 @dataclass(slots=True)
@@ -234,16 +242,16 @@ class UserAccess:
     def rules(self) -> list[PolicyRule]:
         return [rule for _, role in self._granted for rule in role.rules]
 
-    def permits(self, asked: Attributes) -> Permits:
+    def permits(self, attributes: Attributes) -> Permits:
         """Return the answers for a verb and a resource or path, for any object name."""
         result = Permits(self._refusal)
-        if not asked.is_resource:
-            matching = (grant for grant, role in self._granted if role.allows_path(asked.verb, asked.path))
+        if not attributes.is_resource:
+            matching = (grant for grant, role in self._granted if role.allows_path(attributes.verb, attributes.path))
             grant = next(matching, None)
             result.all = None if grant is None else _allowed_by(grant)
             return result
         for grant, role in self._granted:
-            for rule in role.matching(asked.verb, asked.group, asked.resource, asked.subresource):
+            for rule in role.matching(attributes.verb, attributes.group, attributes.resource, attributes.subresource):
                 if not rule.names:
                     result.all = result.all or _allowed_by(grant)
                 for name in rule.names:

@@ -55,8 +55,8 @@ class BootstrapPolicy:
         """Raises RolesNotInitialized."""
         expected = bootstrap_objects(self._features.enabled).by_kind
         for _ in range(_ROUNDS):
-            done = await asyncio.gather(*(self._ensure_kind(kind, objects) for kind, objects in expected.items()))
-            if all(done):
+            results = await asyncio.gather(*(self._ensure_kind(kind, objects) for kind, objects in expected.items()))
+            if all(results):
                 return
             await asyncio.sleep(self._pause)
         raise RolesNotInitialized("unable to initialize roles: timed out waiting for the condition")

@@ -28,14 +28,14 @@ class PolicyRule:
 
     def as_json(self) -> Json:
         """Return the rule as JSON in upstream's field order. Empty fields except verbs are omitted."""
-        shown: Json = {"verbs": list(self.verbs)}
+        result: Json = {"verbs": list(self.verbs)}
         rest = {
             "apiGroups": self.groups,
             "resources": self.resources,
             "resourceNames": self.names,
             "nonResourceURLs": self.paths,
         }
-        return shown | {key: list(values) for key, values in rest.items() if values}
+        return result | {key: list(values) for key, values in rest.items() if values}
 
     @property
     def words(self) -> int:

@@ -79,11 +79,11 @@ def validate_group_update(group: Json, old: Json, path: Path) -> Errors:
 
 def exactly_one_of(value: Json, members: Sequence[str], path: Path) -> Errors:
     given = [name for name in members if value.get(name) is not None]
-    shown = ", ".join(f"`{name}`" for name in members)
+    rendered = ", ".join(f"`{name}`" for name in members)
     if len(given) > 1:
-        yield invalid(path, f"{{{', '.join(given)}}}", f"must specify exactly one of: {shown}")
+        yield invalid(path, f"{{{', '.join(given)}}}", f"must specify exactly one of: {rendered}")
     elif not given:
-        yield invalid(path, "", f"must specify one of: {shown}")
+        yield invalid(path, "", f"must specify one of: {rendered}")
 
 
 def keyed_list(values: Sequence[Json], most: int, check: Check, path: Path) -> Errors:

@@ -58,11 +58,11 @@ def _validate_system_class(obj: Json) -> Errors:
     name = name_of(obj)
     value = obj.get("value") or 0
     is_default = bool(obj.get("globalDefault"))
-    known = SYSTEM_CLASSES.get(name)
-    if known is None:
+    expected = SYSTEM_CLASSES.get(name)
+    if expected is None:
         problem = f"{name} is not a known system priority class"
-    elif value != known:
-        problem = f"value of {name} PriorityClass must be {known}"
+    elif value != expected:
+        problem = f"value of {name} PriorityClass must be {expected}"
     else:
         problem = f"globalDefault of {name} PriorityClass must be false" if is_default else ""
     if problem:

@@ -99,12 +99,12 @@ class ServiceAccountTokenAuthenticator:
             verified = self._verified.get(token) or self._verify(token)
         except _NoToken:
             return None
-        wanted = self._audiences if audiences is None else audiences
+        expected = self._audiences if audiences is None else audiences
         claimed = verified.claims.get("aud") or self._audiences
         meant_for: Sequence[str] = (claimed,) if isinstance(claimed, str) else claimed
-        accepted = tuple(audience for audience in wanted if audience in meant_for)
+        accepted = tuple(audience for audience in expected if audience in meant_for)
         if not accepted:
-            targets = f"the target audiences {quoted_list(wanted)}"
+            targets = f"the target audiences {quoted_list(expected)}"
             raise InvalidToken(f"token audiences {quoted_list(meant_for)} is invalid for {targets}")
         remarks = await self._validator.validate(verified.claims, token)
         return TokenIdentity(verified.user, accepted, remarks)

@@ -97,8 +97,8 @@ class LegacyValidator:
         secret = await self.getter.secret(claims[CLAIMED_NAMESPACE], claims[CLAIMED_SECRET])
         if secret is None or is_deleting(secret):
             raise InvalidToken("Token has been invalidated")
-        kept = base64.b64decode((secret.get("data") or {}).get("token") or "")
-        if not hmac.compare_digest(kept, token.encode()):
+        stored_token = base64.b64decode((secret.get("data") or {}).get("token") or "")
+        if not hmac.compare_digest(stored_token, token.encode()):
             raise InvalidToken("Token does not match server's copy")
         namespace, name, uid = claims[CLAIMED_NAMESPACE], claims[CLAIMED_NAME], claims[CLAIMED_UID]
         account = await self.getter.service_account(namespace, name)

@@ -52,9 +52,9 @@ def install_openid(server: GenericAPIServer, config: ServiceAccountConfig, addre
     if not config.verifying_files or not is_openid_issuer(config.issuers[0]):
         return
     keys = VerifyingKeys(config.verifying_files)
-    shown = OpenIDMetadata(config, keys, address)
-    _install(server, CONFIGURATION_PATH, _serve(keys, lambda: shown.configuration, _JSON), _CONFIGURATION_ROUTE)
-    _install(server, KEYS_PATH, _serve(keys, lambda: shown.key_set, _KEY_SET), _KEYS_ROUTE)
+    metadata = OpenIDMetadata(config, keys, address)
+    _install(server, CONFIGURATION_PATH, _serve(keys, lambda: metadata.configuration, _JSON), _CONFIGURATION_ROUTE)
+    _install(server, KEYS_PATH, _serve(keys, lambda: metadata.key_set, _KEY_SET), _KEYS_ROUTE)
 
 
 def is_openid_issuer(issuer: str) -> bool:

@@ -84,16 +84,16 @@ class BoundTokenValidator:
             VALID_TOKENS.inc()
             return NO_REMARKS
         STALE_TOKENS.inc()
-        told = f"subject: {text(claims, 'sub')}, seconds after warning threshold: {int(now) - warn_after}"
-        return TokenRemarks(annotations=(("authentication.k8s.io/stale-token", told),))
+        message = f"subject: {text(claims, 'sub')}, seconds after warning threshold: {int(now) - warn_after}"
+        return TokenRemarks(annotations=(("authentication.k8s.io/stale-token", message),))
 
-    def _check_reference(self, kind: str, claimed: Json, found: Json | None) -> None:
-        if found is None:
+    def _check_reference(self, kind: str, claimed: Json, existing: Json | None) -> None:
+        if existing is None:
             raise InvalidToken(INVALIDATED)
-        if uid_of(found) != text(claimed, "uid"):
+        if uid_of(existing) != text(claimed, "uid"):
             claim = f"service account {kind} ref claim ({text(claimed, 'uid')})"
-            raise InvalidToken(f"{kind} UID ({uid_of(found)}) does not match {claim}")
-        if self._is_deleted(found):
+            raise InvalidToken(f"{kind} UID ({uid_of(existing)}) does not match {claim}")
+        if self._is_deleted(existing):
             raise InvalidToken(INVALIDATED)
 
     def _is_deleted(self, obj: Json) -> bool:

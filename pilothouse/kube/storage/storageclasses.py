@@ -59,12 +59,12 @@ class StorageClassStrategy(KubeStrategy):
             at = path.index(position).child("matchLabelExpressions")
             yield from _validate_expressions(items(term, "matchLabelExpressions"), at)
             expressions = items(term, "matchLabelExpressions")
-            said = frozenset(
+            rendered = frozenset(
                 {text(expression, "key"): frozenset(items(expression, "values")) for expression in expressions}.items()
             )
-            for _ in range(min(seen[said], _MOST_DUPLICATES)):
+            for _ in range(min(seen[rendered], _MOST_DUPLICATES)):
                 yield duplicate(at, "")
-            seen[said] += 1
+            seen[rendered] += 1
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate(obj)

@@ -119,8 +119,8 @@ class NodeTokens:
 
 
 def _not_authorized(attributes: Attributes, audience: str) -> str:
-    who = f"{attributes.user.name} is not authorized to request tokens for this audience"
-    return f"audience {quote(audience)} not found in pod spec volume, {who}"
+    refusal = f"{attributes.user.name} is not authorized to request tokens for this audience"
+    return f"audience {quote(audience)} not found in pod spec volume, {refusal}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,37 +138,37 @@ class NodePodCertificates:
         if attributes.subresource:
             raise refused(attributes, f"unexpected subresource {attributes.subresource}")
         spec = part(attributes.obj or {}, "spec")
-        asked, named = text(spec, "nodeName"), quote(f"{attributes.namespace}/{text(spec, 'podName')}")
-        if asked != node:
-            named = f"{_REQUEST}.Spec.NodeName={quote(asked)}"
+        node_name, named = text(spec, "nodeName"), quote(f"{attributes.namespace}/{text(spec, 'podName')}")
+        if node_name != node:
+            named = f"{_REQUEST}.Spec.NodeName={quote(node_name)}"
             raise refused(attributes, f"{named}, which is not the requesting node {quote(node)}")
-        result = await existing(self.nodes, "nodes", asked)
+        result = await existing(self.nodes, "nodes", node_name)
         if uid_of(result) != text(spec, "nodeUID"):
-            given = f"{_REQUEST} for pod {named} names node UID {quote(text(spec, 'nodeUID'))}"
-            raise InternalError.of(f"{given}, inconsistent with the running node ({quote(uid_of(result))})")
+            statement = f"{_REQUEST} for pod {named} names node UID {quote(text(spec, 'nodeUID'))}"
+            raise InternalError.of(f"{statement}, inconsistent with the running node ({quote(uid_of(result))})")
         await self._check_pod(attributes, spec)
 
     async def _check_pod(self, attributes: Attributes, spec: Json) -> None:
         pod = await existing(self.pods, "pods", text(spec, "podName"), attributes.namespace)
         named = quote(f"{attributes.namespace}/{text(spec, 'podName')}")
         if uid_of(pod) != text(spec, "podUID"):
-            given = f"{_REQUEST} for pod {named} contains pod UID ({quote(text(spec, 'podUID'))})"
-            raise InternalError.of(f"{given} which differs from running pod {quote(uid_of(pod))}")
+            statement = f"{_REQUEST} for pod {named} contains pod UID ({quote(text(spec, 'podUID'))})"
+            raise InternalError.of(f"{statement} which differs from running pod {quote(uid_of(pod))}")
         if text(pod, "spec", "nodeName") != text(spec, "nodeName"):
             node = quote(text(spec, "nodeName"))
             raise refused(attributes, f"pod {named} is not running on node {node} named in the {_REQUEST}")
         if is_mirror_pod(pod):
             raise refused(attributes, f"pod {named} is a mirror pod")
-        asked, named = text(spec, "serviceAccountName"), quote(f"{attributes.namespace}/{text(spec, 'podName')}")
-        if asked != text(pod, "spec", "serviceAccountName"):
-            raise _other_account(attributes, named, asked, text(pod, "spec", "serviceAccountName"))
-        account = await existing(self.accounts, "serviceaccounts", asked, attributes.namespace)
+        account_name = text(spec, "serviceAccountName")
+        if account_name != text(pod, "spec", "serviceAccountName"):
+            raise _other_account(attributes, named, account_name, text(pod, "spec", "serviceAccountName"))
+        account = await existing(self.accounts, "serviceaccounts", account_name, attributes.namespace)
         if uid_of(account) != text(spec, "serviceAccountUID"):
-            given = f"names service account UID {quote(text(spec, 'serviceAccountUID'))}"
+            statement = f"names service account UID {quote(text(spec, 'serviceAccountUID'))}"
             running = f"which differs from the running service account ({quote(uid_of(account))})"
-            raise InternalError.of(f"{_REQUEST} for pod {named} {given}, {running}")
+            raise InternalError.of(f"{_REQUEST} for pod {named} {statement}, {running}")
 
 
-def _other_account(attributes: Attributes, pod: str, asked: str, running: str) -> Forbidden:
-    given = f"{_REQUEST} for pod {pod} contains serviceAccountName ({quote(asked)})"
-    return refused(attributes, f"{given} that differs from running pod ({quote(running)})")
+def _other_account(attributes: Attributes, pod: str, requested: str, running: str) -> Forbidden:
+    statement = f"{_REQUEST} for pod {pod} contains serviceAccountName ({quote(requested)})"
+    return refused(attributes, f"{statement} that differs from running pod ({quote(running)})")

@@ -142,8 +142,8 @@ def admit_claim_status(node: str, attributes: Attributes) -> None:
 
 def _of_others(claim: Json) -> Json:
     """Return the parts of a claim that kubelets must not change."""
-    meta = {key: each for key, each in part(claim, "metadata").items() if key not in _BOOKKEEPING}
-    status = {key: each for key, each in part(claim, "status").items() if key not in _KUBELET_STATUS_FIELDS}
+    meta = {key: value for key, value in part(claim, "metadata").items() if key not in _BOOKKEEPING}
+    status = {key: value for key, value in part(claim, "status").items() if key not in _KUBELET_STATUS_FIELDS}
     return claim | {"metadata": meta, "status": status}
 
 

@@ -59,12 +59,12 @@ class NodePods:
                 raise refused(attributes, f"node {quote(node)} {reason}")
             if (metadata(new).get("labels") or {}) != (metadata(old).get("labels") or {}):
                 raise refused(attributes, f"node {quote(node)} cannot update labels through pod status")
-            for field, what in (
+            for field, label in (
                 ("resourceClaimStatuses", "resource claim statues"),
                 ("extendedResourceClaimStatus", "extended resource claim status"),
             ):
                 if not semantically_equal(part(new, "status").get(field), part(old, "status").get(field)):
-                    raise refused(attributes, f"node {quote(node)} cannot update {what}")
+                    raise refused(attributes, f"node {quote(node)} cannot update {label}")
         elif attributes.subresource == "eviction":
             await self._admit_eviction(node, attributes)
         elif attributes.subresource:
@@ -115,10 +115,10 @@ class NodePods:
 
 async def existing(get: Get, kind: str, name: str, namespace: str = "") -> Json:
     """Raises NotFound."""
-    found = await get(name, namespace)
-    if found is None:
+    result = await get(name, namespace)
+    if result is None:
         raise NotFound.of(GroupResource("", kind), name)
-    return found
+    return result
 
 
 def _owner_problem(node: str, owners: list[Json]) -> str:

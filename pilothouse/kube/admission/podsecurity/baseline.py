@@ -138,8 +138,8 @@ def proc_mount(pod: CheckedPod) -> Violation | None:
     bad = {name: mount for name, mount in said.items() if mount not in (None, "Default")}
     if not bad:
         return None
-    who, what = named("container", list(bad)), quoted(sorted(set(bad.values())))
-    return Violation("procMount", f"{who} must not set securityContext.procMount to {what}")
+    containers, values = named("container", list(bad)), quoted(sorted(set(bad.values())))
+    return Violation("procMount", f"{containers} must not set securityContext.procMount to {values}")
 
 
 @dataclass(slots=True)
@@ -171,9 +171,9 @@ def se_linux_options(*more: str) -> CheckPod:
 
     def check(pod: CheckedPod) -> Violation | None:
         result = _SELinuxFindings(allowed)
-        who = setters(result.is_bad(pod.security), pod.names_of(result.is_bad))
-        detail = f"{who} set forbidden securityContext.seLinuxOptions: {result}"
-        return Violation("seLinuxOptions", detail) if who else None
+        violators = setters(result.is_bad(pod.security), pod.names_of(result.is_bad))
+        detail = f"{violators} set forbidden securityContext.seLinuxOptions: {result}"
+        return Violation("seLinuxOptions", detail) if violators else None
 
     return check
 
@@ -191,9 +191,9 @@ def windows_host_process(pod: CheckedPod) -> Violation | None:
     def is_host(security: Json) -> bool:
         return bool((security.get("windowsOptions") or {}).get("hostProcess"))
 
-    who = setters(is_host(pod.security), pod.names_of(is_host))
-    detail = f"{who} must not set securityContext.windowsOptions.hostProcess=true"
-    return Violation("hostProcess", detail) if who else None
+    violators = setters(is_host(pod.security), pod.names_of(is_host))
+    detail = f"{violators} must not set securityContext.windowsOptions.hostProcess=true"
+    return Violation("hostProcess", detail) if violators else None
 
 
 def _baseline(name: str, revisions: dict[int, CheckPod]) -> Check:

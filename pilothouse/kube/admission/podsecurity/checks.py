@@ -124,20 +124,20 @@ def _bad_type(field: str) -> Callable[[Json], str | None]:
 
 
 def _types(pod: CheckedPod, bad: Callable[[Json], str | None]) -> list[str]:
-    said = {bad(pod.security), *(bad(security_of(container)) for container in pod.containers)}
-    return sorted(kind for kind in said if kind is not None)
+    types = {bad(pod.security), *(bad(security_of(container)) for container in pod.containers)}
+    return sorted(kind for kind in types if kind is not None)
 
 
 def app_armor(pod: CheckedPod) -> Violation | None:
     bad = _bad_type("appArmorProfile")
-    who = setters(bad(pod.security) is not None, pod.names_of(lambda security: bad(security) is not None))
+    violators = setters(bad(pod.security) is not None, pod.names_of(lambda security: bad(security) is not None))
     annotations = sorted(
         f"{key}={quote(value)}"
         for key, value in pod.annotations.items()
         if key.startswith(_APP_ARMOR) and value not in ("", "runtime/default") and not value.startswith("localhost/")
     )
     values = [*_types(pod, bad), *annotations]
-    everyone = [who] if who else []
+    everyone = [violators] if violators else []
     everyone += [plural("annotation", annotations)] if annotations else []
     if not everyone:
         return None
@@ -160,9 +160,9 @@ def seccomp_annotations(pod: CheckedPod) -> Violation | None:
 
 def seccomp_fields(pod: CheckedPod) -> Violation | None:
     bad = _bad_type("seccompProfile")
-    who = setters(bad(pod.security) is not None, pod.names_of(lambda security: bad(security) is not None))
-    detail = f"{who} must not set securityContext.seccompProfile.type to {quoted(_types(pod, bad))}"
-    return Violation("seccompProfile", detail) if who else None
+    violators = setters(bad(pod.security) is not None, pod.names_of(lambda security: bad(security) is not None))
+    detail = f"{violators} must not set securityContext.seccompProfile.type to {quoted(_types(pod, bad))}"
+    return Violation("seccompProfile", detail) if violators else None
 
 
 def seccomp_required(pod: CheckedPod) -> Violation | None:
@@ -171,6 +171,6 @@ def seccomp_required(pod: CheckedPod) -> Violation | None:
     if pod.security.get("seccompProfile") is not None:
         return None
     silent = pod.names_of(lambda security: security.get("seccompProfile") is None)
-    who = f"pod or {named('container', silent)}"
-    detail = f'{who} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
+    violators = f"pod or {named('container', silent)}"
+    detail = f'{violators} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"'
     return Violation("seccompProfile", detail) if silent else None

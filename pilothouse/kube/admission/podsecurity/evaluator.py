@@ -58,8 +58,8 @@ class _Alike:
     count: int
 
     def __str__(self) -> str:
-        others = self.count - 1
-        return self.name + (f" (and {others} other pod{'s' if others > 1 else ''})" if others else "")
+        remaining = self.count - 1
+        return self.name + (f" (and {remaining} other pod{'s' if remaining > 1 else ''})" if remaining else "")
 
 
 def warnings_about(
@@ -72,9 +72,9 @@ def warnings_about(
     for pod in pods[:_MOST_PODS]:
         checked += 1
         if violations := evaluate(enforced, CheckedPod(metadata(pod), pod.get("spec") or {})):
-            known = faults.get(wrong := in_short(violations))
-            first = min(known.name, name_of(pod)) if known else name_of(pod)
-            faults[wrong] = _Alike(first, known.count + 1 if known else 1)
+            existing = faults.get(wrong := in_short(violations))
+            first = min(existing.name, name_of(pod)) if existing else name_of(pod)
+            faults[wrong] = _Alike(first, existing.count + 1 if existing else 1)
         if now() > deadline:
             break
     return list(_worded(faults, namespace, enforced, checked=checked, total=len(pods)))

@@ -95,8 +95,8 @@ class PodSecurity(Handler):
                         one_of_each_controller_first(pods), attributes.name, new.policy.enforce
                     ):
                         attributes.warn(warning)
-        elif (place := _TEMPLATES.get(resource)) is not None:
-            await self._validate_template(attributes, _at(attributes.obj, place))
+        elif (template_path := _TEMPLATES.get(resource)) is not None:
+            await self._validate_template(attributes, _at(attributes.obj, template_path))
 
     async def _validate_pod(self, attributes: Attributes) -> None:
         if self._is_exempt(attributes):

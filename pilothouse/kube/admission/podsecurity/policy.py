@@ -59,7 +59,7 @@ class NamespacePolicy:
 
     def is_equivalent(self, other: NamespacePolicy) -> bool:
         pairs = zip(self.modes.values(), other.modes.values(), strict=True)
-        return all(mine.is_equivalent(theirs) for mine, theirs in pairs)
+        return all(own.is_equivalent(other) for own, other in pairs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,9 +70,9 @@ def capabilities(pod: CheckedPod) -> Violation | None:
     if keeping:
         details.append(f'{named("container", keeping)} must set securityContext.capabilities.drop=["ALL"]')
     if adding:
-        what = quoted(sorted(set().union(*adding.values())))
-        who = named("container", list(adding))
-        details.append(f"{who} must not include {what} in securityContext.capabilities.add")
+        capabilities_text = quoted(sorted(set().union(*adding.values())))
+        containers = named("container", list(adding))
+        details.append(f"{containers} must not include {capabilities_text} in securityContext.capabilities.add")
     return Violation("unrestricted capabilities", "; ".join(details)) if details else None
 
 
@@ -97,17 +97,19 @@ def volumes(pod: CheckedPod) -> Violation | None:
 
 def run_as_non_root(pod: CheckedPod) -> Violation | None:
     reason = "runAsNonRoot != true"
-    said = pod.security.get("runAsNonRoot")
-    if who := setters(said is False, pod.names_of(lambda security: security.get("runAsNonRoot") is False)):
-        return Violation(reason, f"{who} must not set securityContext.runAsNonRoot=false")
-    silent = [] if said else pod.names_of(lambda security: security.get("runAsNonRoot") is None)
+    non_root = pod.security.get("runAsNonRoot")
+    if violators := setters(non_root is False, pod.names_of(lambda security: security.get("runAsNonRoot") is False)):
+        return Violation(reason, f"{violators} must not set securityContext.runAsNonRoot=false")
+    silent = [] if non_root else pod.names_of(lambda security: security.get("runAsNonRoot") is None)
     detail = f"pod or {named('container', silent)} must set securityContext.runAsNonRoot=true"
     return Violation(reason, detail) if silent else None
 
 
 def run_as_user(pod: CheckedPod) -> Violation | None:
-    who = setters(pod.security.get("runAsUser") == 0, pod.names_of(lambda security: security.get("runAsUser") == 0))
-    return Violation("runAsUser=0", f"{who} must not set runAsUser=0") if who else None
+    violators = setters(
+        pod.security.get("runAsUser") == 0, pod.names_of(lambda security: security.get("runAsUser") == 0)
+    )
+    return Violation("runAsUser=0", f"{violators} must not set runAsUser=0") if violators else None
 
 
 def _restricted(name: str, revisions: dict[int, CheckPod], *overrides: str) -> Check:

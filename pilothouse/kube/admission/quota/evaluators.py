@@ -154,11 +154,11 @@ class ClaimEvaluator:
 
 def _storage(claim: Json) -> Quantity | None:
     """Return the requested bytes, or the allocated bytes of a pending expansion."""
-    asked = part(claim, "spec", "resources", "requests").get("storage")
-    if asked is None:
+    requested = part(claim, "spec", "resources", "requests").get("storage")
+    if requested is None:
         return None
-    taken = part(claim, "status", "allocatedResources").get("storage") or "0"
-    return max(parse_quantity(asked), parse_quantity(taken)).round_up(0)
+    allocated = part(claim, "status", "allocatedResources").get("storage") or "0"
+    return max(parse_quantity(requested), parse_quantity(allocated)).round_up(0)
 
 
 class DeviceClaimEvaluator:
