@@ -68,18 +68,15 @@ class Bench:
                 self._connections.track(request)
                 self._recordings.record(request, own=own)
                 if request.info.group == GROUP:
-                    await self._flush_before_read(request)
+                    # Write pending status changes before a request for a bench object.
+                    kind = self._kinds.get(request.info.resource)
+                    if kind is not None and request.info.verb != "watch":
+                        await kind.flush()
                 return await self._traffic.counted(request, misbehave)
 
             return answer
 
         return wrap
-
-    async def _flush_before_read(self, request: Request) -> None:
-        """Write pending status changes before a request for a bench object."""
-        kind = self._kinds.get(request.info.resource)
-        if kind is not None and request.info.verb != "watch":
-            await kind.flush()
 
     def install(self, generic: GenericConfig, delegate: GenericAPIServer) -> GenericAPIServer:
         """Return a server of the group in front of the delegate. `generic` must have the `definitions` of this

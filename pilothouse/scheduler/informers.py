@@ -98,7 +98,16 @@ class ClusterState:
             if self._is_ours(new):
                 self._pending_updated(PodInfo(old), PodInfo(new))
         elif old["spec"].get("nodeName"):
-            self._assigned_updated(old, new)
+            known = self._cache.pod(uid_of(new))
+            if known is None:
+                self._assigned(PodInfo(new))
+            elif not self._cache.is_assumed(known.uid) and _is_same_to_others(known.pod, new):
+                known.refresh(new)
+            else:
+                now = PodInfo(new)
+                self._cache.set_pod(now)
+                for event in pod_changes(PodInfo(old), now):
+                    self._queue.move_all(event, old, new)
         else:
             self._queue.delete(uid_of(new))
             self._nominator.delete(uid_of(new))
@@ -123,18 +132,6 @@ class ClusterState:
     def _assigned(self, pod: PodInfo) -> None:
         self._cache.set_pod(pod)
         self._queue.move_all(POD_ADDED, None, pod.pod)
-
-    def _assigned_updated(self, old: Json, new: Json) -> None:
-        known = self._cache.pod(uid_of(new))
-        if known is None:
-            self._assigned(PodInfo(new))
-        elif not self._cache.is_assumed(known.uid) and _is_same_to_others(known.pod, new):
-            known.refresh(new)
-        else:
-            now = PodInfo(new)
-            self._cache.set_pod(now)
-            for event in pod_changes(PodInfo(old), now):
-                self._queue.move_all(event, old, new)
 
     def _pending_updated(self, old: PodInfo, new: PodInfo) -> None:
         if self._cache.is_assumed(new.uid):

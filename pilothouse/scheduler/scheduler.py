@@ -102,7 +102,9 @@ class Scheduler:
     async def _bind(self, queued: QueuedPod, pod: PodInfo, node_name: str) -> None:
         try:
             if self._framework.has_pre_bind(pod):
-                await self._pre_bind(pod, node_name)
+                # Publish the nomination first: PreBind plugins may take long, and other components need the target node.
+                await self._writer.set_nominated(pod, node_name)
+                await self._framework.pre_bind(pod, node_name)
             async with self._writes:
                 await self._writer.bind(pod, node_name)
         except Exception as error:
@@ -113,12 +115,6 @@ class Scheduler:
             self._fail(queued, SCHEDULER_ERROR, str(error), nominated="")
         else:
             self._events.scheduled(pod, node_name)
-
-    async def _pre_bind(self, pod: PodInfo, node_name: str) -> None:
-        """Publish the nomination first: PreBind plugins may take long, and other components need to see the target
-        node."""
-        await self._writer.set_nominated(pod, node_name)
-        await self._framework.pre_bind(pod, node_name)
 
     def _preempt(self, queued: QueuedPod, error: FitError) -> None:
         found = error.diagnosis

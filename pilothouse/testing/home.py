@@ -53,17 +53,14 @@ def new_home(data_dir: Path | None, flags: Mapping[str, Flag]) -> Iterator[Home]
         all_flags = {"data_dir": home, **DEFAULTS, **flags}
         all_flags.setdefault("unsafe_no_fsync", data_dir is None and "etcd_servers" not in flags)
         all_flags.setdefault("kubeconfig_out", scratch / "admin.kubeconfig")
-        all_flags["token_auth_file"] = _token_file(scratch, token, str(flags.get("token_auth_file", "")))
+        given = str(flags.get("token_auth_file", ""))
+        # Write a token file with the administrator's token and the given tokens.
+        file = scratch / "tokens.csv"
+        file.touch(mode=0o600)
+        others = Path(given).read_text(encoding="utf-8") if given else ""
+        file.write_text(f'{token},{ADMIN},{ADMIN},"system:masters"\n{others}', encoding="utf-8")
+        all_flags["token_auth_file"] = file
         yield Home(home, scratch, token, command_line(all_flags), flags)
-
-
-def _token_file(folder: Path, token: str, given: str) -> Path:
-    """Write a token file with the administrator's token and the given tokens."""
-    file = folder / "tokens.csv"
-    file.touch(mode=0o600)
-    others = Path(given).read_text(encoding="utf-8") if given else ""
-    file.write_text(f'{token},{ADMIN},{ADMIN},"system:masters"\n{others}', encoding="utf-8")
-    return file
 
 
 Flag: TypeAlias = str | int | float | bool | Path | Iterable[str]

@@ -99,15 +99,11 @@ def _schema(schema: Any) -> Any:
             out[key] = [_schema(each) for each in out[key]]
     if "properties" in out:
         out["properties"] = {name: _schema(each) for name, each in out["properties"].items()}
-    return _stand_alone(out)
-
-
-def _stand_alone(schema: Json) -> Json:
-    """Isolate the reference: v3 allows no siblings of $ref, so a $ref with siblings moves into allOf."""
-    if not isinstance(schema.get("$ref"), str):
-        return schema
-    reference = {"$ref": _moved(schema.pop("$ref"))}
-    return {**schema, "allOf": [reference]} if schema else reference
+    # Isolate the reference: v3 allows no siblings of $ref, so a $ref with siblings moves into allOf.
+    if not isinstance(out.get("$ref"), str):
+        return out
+    reference = {"$ref": _moved(out.pop("$ref"))}
+    return {**out, "allOf": [reference]} if out else reference
 
 
 def _moved(reference: str) -> str:

@@ -77,7 +77,16 @@ class _Remote:
 
     async def serve(self, request: Request) -> Response:
         try:
-            target = await self._target(request)
+            place = self._place
+            address = await self.config.services.resolve(place.namespace, place.service, place.port)
+            target = Target(
+                address.host,
+                address.port,
+                escaped_path(request.path),
+                await request.weight.run(reencoded, request.query_string),
+                tls=await self.transport.tls(),
+                server_name=place.server_name,
+            )
         except ServiceUnresolved as error:
             _log.error("error resolving %s/%s: %s", self._place.namespace, self._place.service, error)
             return await _unavailable(request)
@@ -95,7 +104,9 @@ class _Remote:
             if not request.info.is_long_running:
                 deadline = asyncio.get_running_loop().time() + self.config.run_options.request_timeout
             forwarding = Forwarding(request, target, pool, deadline)
-            if not _is_discovery(request):
+            # /apis/GROUP/VERSION: clients request discovery before any other path.
+            is_discovery = not request.info.is_resource and request.path.strip("/").count("/") == 2
+            if not is_discovery:
                 return self._checked(await forwarding.run())
             async with asyncio.timeout(_DISCOVERY_TIMEOUT):
                 return self._checked(await forwarding.run())
@@ -107,28 +118,11 @@ class _Remote:
     def _place(self) -> TransportConfig:
         return self.transport.config
 
-    async def _target(self, request: Request) -> Target:
-        place = self._place
-        address = await self.config.services.resolve(place.namespace, place.service, place.port)
-        return Target(
-            address.host,
-            address.port,
-            escaped_path(request.path),
-            await request.weight.run(reencoded, request.query_string),
-            tls=await self.transport.tls(),
-            server_name=place.server_name,
-        )
-
     def _checked(self, response: Response) -> Response:
         redirected = 300 <= response.status <= 399 and any(name == b"location" for name, _ in response.headers)
         if not (redirected and self.config.reject_redirects):
             return response
         return text(502, _REDIRECTED)
-
-
-def _is_discovery(request: Request) -> bool:
-    """Return whether the path is /apis/GROUP/VERSION, which clients request before any other path."""
-    return not request.info.is_resource and request.path.strip("/").count("/") == 2
 
 
 async def _unavailable(request: Request) -> Response:

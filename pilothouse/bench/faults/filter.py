@@ -114,7 +114,11 @@ class FaultyWatcher(CacheWatcher):
                 raise Compacted(self._last, await self._store.current_revision())
             event = await self._watcher.__anext__()
             if self._lag:
-                await self._wait_for_lag(event)
+                # Wait until the store is ahead of the event by the configured lag.
+                while await self._store.current_revision() < event.revision + self._lag:
+                    if self._watcher.closed:
+                        raise StopAsyncIteration
+                    await asyncio.sleep(_POLL_INTERVAL)
             self._last = event.revision
             if event.type == EventType.BOOKMARK:
                 return event
@@ -134,10 +138,3 @@ class FaultyWatcher(CacheWatcher):
     def abandon(self) -> None:
         """Abandon the underlying watcher."""
         self._watcher.abandon()
-
-    async def _wait_for_lag(self, event: WatchEvent) -> None:
-        """Wait until the store is ahead of the event by the configured lag."""
-        while await self._store.current_revision() < event.revision + self._lag:
-            if self._watcher.closed:
-                raise StopAsyncIteration
-            await asyncio.sleep(_POLL_INTERVAL)

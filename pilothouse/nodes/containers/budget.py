@@ -105,20 +105,17 @@ class Machine:
         """Wait for the processor. `end_turn` must follow."""
         loop = asyncio.get_running_loop()
         if self._is_taken or self._waiting or loop.time() < self._free_at:
-            await self._queue(loop)
+            granted: asyncio.Future[None] = loop.create_future()
+            self._waiting.append(granted)
+            self._plan(loop)
+            try:
+                await granted
+            except asyncio.CancelledError:
+                if not granted.cancelled():  # the turn was granted at the same moment
+                    self._began = time.thread_time()
+                    self.end_turn()
+                raise
         self._is_taken, self._began = True, time.thread_time()
-
-    async def _queue(self, loop: asyncio.AbstractEventLoop) -> None:
-        granted: asyncio.Future[None] = loop.create_future()
-        self._waiting.append(granted)
-        self._plan(loop)
-        try:
-            await granted
-        except asyncio.CancelledError:
-            if not granted.cancelled():  # the turn was granted at the same moment
-                self._began = time.thread_time()
-                self.end_turn()
-            raise
 
     def end_turn(self) -> float:
         """Release the processor, and return the seconds used."""

@@ -69,11 +69,7 @@ async def _run_shell(process: Process) -> int:
                 await process.complain(f"can't open '{name}': {problem}")
                 return NOT_FOUND
             return await Shell(process).run(contents[: 4 * _MAX_SCRIPT + 1].decode("utf-8", "replace"))
-    return await _run_lines(process)
-
-
-async def _run_lines(process: Process) -> int:
-    """Run each line of the input as it arrives."""
+    # Run each line of the input as it arrives.
     shell, lines = Shell(process), Lines(process.stdin, process.budget)
     await process.say(process.prompt)
     while not shell.is_over and (line := await lines.read()):

@@ -165,10 +165,12 @@ class LogReading:
             place = len(lines)
             if not await self._changes(3600.0):
                 return
-            if (told := self._told()) is not None and told != known:
-                known = told
+            pod = self._pod()
+            text = None if pod is None else self.host.behavior(pod, self.container).logs
+            if text is not None and text != known:
+                known = text
                 async with self.host.machine.turn():
-                    lines = self._with_new(lines, told_lines(told))
+                    lines = self._with_new(lines, told_lines(text))
 
     async def _is_reached(self, line: LogLine) -> bool:
         """Wait for the time of the line, and return whether the container runs until then."""
@@ -185,11 +187,6 @@ class LogReading:
                 async with asyncio.timeout(within):
                     await self.host.pods.changed(namespace_of(self.pod), name_of(self.pod))
         return self._runs()
-
-    def _told(self) -> str | None:
-        """Return the log text of the current behaviour, or None."""
-        pod = self._pod()
-        return None if pod is None else self.host.behavior(pod, self.container).logs
 
     def _with_new(self, lines: Sequence[LogLine], texts: list[bytes]) -> Sequence[LogLine]:
         """Return the lines, extended by texts that continue them."""

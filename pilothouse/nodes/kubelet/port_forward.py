@@ -76,7 +76,8 @@ class _Forwarding:
         port, kind = stream.header("port"), stream.header("streamtype")
         if not (port.isdecimal() and 0 < int(port) < 2**16) or kind not in _KINDS:
             raise StreamRefused
-        key = _request_id(stream, kind)
+        # Old clients send no request id: then the error stream immediately precedes its data stream.
+        key = stream.header("requestid") or str(stream.id if kind == "error" else stream.id - 2)
         other = self.waiting.pop(key, None)
         if other is None:
             if len(self.waiting) >= _MOST_HALF_PAIRS:
@@ -95,11 +96,6 @@ class _Forwarding:
             await PodServer(self.pod, port, data).run()
         await data.close()
         await error.close()
-
-
-def _request_id(stream: SpdyStream, kind: str) -> str:
-    """Return the request id. Old clients send none: then the error stream immediately precedes its data stream."""
-    return stream.header("requestid") or str(stream.id if kind == "error" else stream.id - 2)
 
 
 async def _inwards(web: DuplexWebSocket, inside: RawConnection) -> None:

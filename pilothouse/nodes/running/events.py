@@ -44,7 +44,16 @@ class NodeEvents:
         if self._queue.full() or (event.type != WARNING and not self._normal.try_accept()):
             return
         source = EventSource("kubelet", node)
-        regarding = _reference(obj, event.field_path)
+        reference: Json = {
+            "kind": obj.get("kind") or "Pod",
+            "apiVersion": obj.get("apiVersion") or "v1",
+            "namespace": namespace_of(obj),
+            "name": name_of(obj),
+            "uid": uid_of(obj),
+            "resourceVersion": resource_version_of(obj),
+            "fieldPath": event.field_path,
+        }
+        regarding = {name: value for name, value in reference.items() if value}
         now, reason, message = self._clock.wall(), event.reason, event.message
         self._queue.put_nowait(new_event(regarding, source, type_=event.type, reason=reason, message=message, now=now))
 
@@ -53,7 +62,10 @@ class NodeEvents:
         while True:
             event = await self._queue.get()
             namespace = event["metadata"]["namespace"]
-            correlated = None if self._is_closing(namespace) else self._correlator.correlate(event)
+            # A terminating namespace rejects events, and may produce very many.
+            closing, until = self._closing
+            is_closing = namespace == closing and self._clock.now() < until
+            correlated = None if is_closing else self._correlator.correlate(event)
             if correlated is not None:
                 try:
                     self._correlator.written(await write_event(self._events, correlated))
@@ -61,21 +73,3 @@ class NodeEvents:
                     logger.debug("event %s was not written: %s", event["reason"], error)
                     if isinstance(error, StatusError) and is_refusal_of_terminating_namespace(error):
                         self._closing = namespace, self._clock.now() + _CLOSING_FOR
-
-    def _is_closing(self, namespace: str) -> bool:
-        """Return whether the namespace recently rejected events because it is terminating; it may produce very many."""
-        closing, until = self._closing
-        return namespace == closing and self._clock.now() < until
-
-
-def _reference(obj: Json, field_path: str) -> Json:
-    reference: Json = {
-        "kind": obj.get("kind") or "Pod",
-        "apiVersion": obj.get("apiVersion") or "v1",
-        "namespace": namespace_of(obj),
-        "name": name_of(obj),
-        "uid": uid_of(obj),
-        "resourceVersion": resource_version_of(obj),
-        "fieldPath": field_path,
-    }
-    return {name: value for name, value in reference.items() if value}

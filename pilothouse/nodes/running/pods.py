@@ -107,13 +107,11 @@ class Pods:
             self._adopt(key, pod, node)
         else:
             record.take(pod)
-            self._heard(key, record, resource_version_of(pod))
-
-    def _heard(self, key: str, record: Record, version: str) -> None:
-        if record.is_busy:
-            record.heard.add(version)
-        elif version != record.written:
-            self._agenda.add(key)
+            version = resource_version_of(pod)
+            if record.is_busy:
+                record.heard.add(version)
+            elif version != record.written:
+                self._agenda.add(key)
 
     def _adopt(self, key: str, pod: Json, node: str) -> None:
         record = Record(pod, node, restore(pod, self._clock.wall()))

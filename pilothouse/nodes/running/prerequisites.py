@@ -59,7 +59,16 @@ class Prerequisites:
 
     async def _missing(self, need: _Need, namespace: str) -> str | None:
         if need.resource == PERSISTENT_VOLUME_CLAIMS:
-            return await self._unbound(need, namespace)
+            before = (
+                f"Unable to attach or mount volumes: unmounted volumes=[{need.volume}], unattached volumes=[],"
+                f" failed to process volumes=[{need.volume}]: error processing PVC {namespace}/{need.name}:"
+            )
+            try:
+                claim = await self._client.for_resource(need.resource, namespace=namespace).get(need.name)
+            except NotFound:
+                return f'{before} failed to fetch PVC from API server: persistentvolumeclaims "{need.name}" not found'
+            bound = part(claim, "status").get("phase") == "Bound"
+            return None if bound else f"{before} PVC is not bound"
         word, kind = _WORDS[need.resource]
         keys = await self._keys(need, namespace)
         before = f'MountVolume.SetUp failed for volume "{need.volume}" : ' if need.volume else ""
@@ -83,42 +92,27 @@ class Prerequisites:
         self._found.put(key, keys, size=sum(map(len, keys)) + sum(map(len, key)), ttl=_REMEMBERED)
         return keys
 
-    async def _unbound(self, need: _Need, namespace: str) -> str | None:
-        before = (
-            f"Unable to attach or mount volumes: unmounted volumes=[{need.volume}], unattached volumes=[],"
-            f" failed to process volumes=[{need.volume}]: error processing PVC {namespace}/{need.name}:"
-        )
-        try:
-            claim = await self._client.for_resource(need.resource, namespace=namespace).get(need.name)
-        except NotFound:
-            return f'{before} failed to fetch PVC from API server: persistentvolumeclaims "{need.name}" not found'
-        bound = part(claim, "status").get("phase") == "Bound"
-        return None if bound else f"{before} PVC is not bound"
-
 
 async def start_errors(pod: Json) -> dict[str, str]:
     """Return container → reason why the kernel cannot start it. Values from other objects count as empty."""
     errors: dict[str, str] = {}
     async for container in yield_periodically(containers_of(pod)):
         try:
-            await _add_up(pod, container.spec)
+            spec = container.spec
+            # Sum the start strings of the container.
+            sizes = ArgumentSizes()
+            known = {name: len(value) for name, value in first_variables(pod).items()}
+            async for variable in yield_periodically(spec.get("env") or ()):
+                name = variable["name"]
+                known[name] = await _expanded_size(variable.get("value") or "", known)
+                sizes.add(len(name) + known[name])
+            async for word in yield_periodically((*(spec.get("command") or ()), *(spec.get("args") or ()))):
+                sizes.add(await _expanded_size(word, known))
         except ArgumentsTooLong as error:
             errors[container.name] = _NOT_STARTED.format(
                 quote((container.spec.get("command") or [""])[0][:_SHOWN]), error
             )
     return errors
-
-
-async def _add_up(pod: Json, spec: Json) -> None:
-    """Sum the start strings of the container. Raises ArgumentsTooLong."""
-    sizes = ArgumentSizes()
-    known = {name: len(value) for name, value in first_variables(pod).items()}
-    async for variable in yield_periodically(spec.get("env") or ()):
-        name = variable["name"]
-        known[name] = await _expanded_size(variable.get("value") or "", known)
-        sizes.add(len(name) + known[name])
-    async for word in yield_periodically((*(spec.get("command") or ()), *(spec.get("args") or ()))):
-        sizes.add(await _expanded_size(word, known))
 
 
 async def _expanded_size(text: str, known: Mapping[str, int]) -> int:

@@ -164,25 +164,15 @@ def scores(
         totals = _totals(pod, chosen, constraint, handle, constraints if all_labels_required else ())
         # Topology keys with many domains weigh more; otherwise keys with few domains would dominate.
         number = len(chosen) if constraint.topology_key == HOSTNAME else len(totals)
-        sums = _added(sums, chosen, constraint, totals, log(number + 2))
+        weight = log(number + 2)
+        key, tolerance = constraint.topology_key, constraint.max_skew - 1
+        by_domain = {domain: total * weight + tolerance for domain, total in totals.items()}
+        sums = [
+            before + by_domain.get(node.labels[key], tolerance) if key in node.labels else before
+            for before, node in zip(sums, chosen, strict=True)
+        ]
     rounded = iter(_normalized([floor(each + 0.5) for each in sums]))
     return [next(rounded) if takes_part else 0 for takes_part in taking_part]
-
-
-def _added(
-    sums: Sequence[float],
-    nodes: Sequence[NodeInfo],
-    constraint: SpreadConstraint,
-    totals: Mapping[str, int],
-    weight: float,
-) -> list[float]:
-    """Return the sums plus the constraint's score of each node; nodes without the label gain 0."""
-    key, tolerance = constraint.topology_key, constraint.max_skew - 1
-    scores = {place: total * weight + tolerance for place, total in totals.items()}
-    return [
-        before + scores.get(node.labels[key], tolerance) if key in node.labels else before
-        for before, node in zip(sums, nodes, strict=True)
-    ]
 
 
 def _totals(

@@ -101,7 +101,10 @@ class Preemption:
     async def _execute(self, pod: PodInfo, victims: Victims) -> None:
         """Evict the victims. The pod is retried once the victims are gone, or at once if an eviction fails."""
         try:
-            await self._clear_nominations(pod, victims.node_name)
+            # Clear the nominations of pods with lower priority on the node, which may no longer fit.
+            for each in self._handle.nominator.pods_for(victims.node_name):
+                if each.priority < pod.priority:
+                    await self._writer.set_nominated(each, "")
             going = [victim for victim in victims.pods if not victim.is_terminating]
             await asyncio.gather(*(self._delete(victim, pod, victims.node_name) for victim in going))
         except PilothouseError as error:
@@ -115,12 +118,6 @@ class Preemption:
     async def _delete(self, victim: PodInfo, pod: PodInfo, node_name: str) -> None:
         await self._writer.preempt(victim, pod.scheduler_name)
         self._events.preempted(victim, pod, node_name)
-
-    async def _clear_nominations(self, pod: PodInfo, node_name: str) -> None:
-        """Clear the nominations of pods with lower priority on the node, which may no longer fit."""
-        for each in self._handle.nominator.pods_for(node_name):
-            if each.priority < pod.priority:
-                await self._writer.set_nominated(each, "")
 
 
 def _is_going_for_another(pod: PodInfo) -> bool:

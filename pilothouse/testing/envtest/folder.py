@@ -41,15 +41,11 @@ def make_folder(folder: Path) -> None:
     """Write the three programs, replacing existing ones atomically. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     for program in PROGRAMS:
-        _install(folder / program, _script(program))
+        # A shell script, because a shebang line cannot hold every interpreter path.
+        starter = _STARTER.format(packages=_PACKAGES, program=program)
+        _install(folder / program, f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -P -c {shlex.quote(starter)} "$@"\n')
     kubectl = _kubectl(excluded=folder)
     _install(folder / "kubectl", kubectl or _NO_KUBECTL)
-
-
-def _script(program: str) -> str:
-    """Return a shell script, because a shebang line cannot hold every interpreter path."""
-    starter = _STARTER.format(packages=_PACKAGES, program=program)
-    return f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -P -c {shlex.quote(starter)} "$@"\n'
 
 
 def _kubectl(excluded: Path) -> Path | None:

@@ -90,7 +90,14 @@ def settings_of_session(config: pytest.Config) -> Settings:
     places = ((config.getini, config.rootpath), (config.getoption, config.invocation_params.dir))
     for read, folder in places:
         values = {name: read(f"pilothouse_{name}") or None for name in _OPTIONS}
-        settings = _checked(settings, _parsed(values), (folder,))
+        if values["nodes"] is not None:
+            values["nodes"] = int(values["nodes"])
+        if values["flags"] is not None:
+            values["flags"] = {name: value for name, _, value in (item.partition("=") for item in values["flags"])}
+        if values["webhooks"] is not None:
+            host, _, port = values["webhooks"].rpartition(":")
+            values["webhooks"] = (host, int(port))
+        settings = _checked(settings, values, (folder,))
     return settings
 
 
@@ -110,18 +117,6 @@ def _checked(settings: Settings, overrides: Mapping[str, Any], folders: tuple[Pa
     except (ValueError, FileNotFoundError) as error:
         problem = str(error)
     pytest.fail(f"pilothouse: {problem}", pytrace=False)
-
-
-def _parsed(values: dict[str, Any]) -> dict[str, Any]:
-    """Parse string values."""
-    if values["nodes"] is not None:
-        values["nodes"] = int(values["nodes"])
-    if values["flags"] is not None:
-        values["flags"] = {name: value for name, _, value in (item.partition("=") for item in values["flags"])}
-    if values["webhooks"] is not None:
-        host, _, port = values["webhooks"].rpartition(":")
-        values["webhooks"] = (host, int(port))
-    return values
 
 
 def _listed(given: Any) -> Iterator[Any]:

@@ -107,7 +107,10 @@ def _await_served(client: BlockingClient, manifest: Manifest) -> None:
         if _condition(definition, "NamesAccepted").get("status") == "False":
             break
         time.sleep(_INSTALL_POLL_INTERVAL)
-    raise BadManifest(f"{manifest.name} did not get Established: {_reasons(definition)}")
+    conditions = definition.get("status", {}).get("conditions") or ()
+    unmet = [f"{condition['type']}: {condition.get('message') or condition.get('reason')}" for condition in conditions]
+    reasons = "; ".join(unmet) or f"no condition within {_INSTALL_TIMEOUT:g} s"
+    raise BadManifest(f"{manifest.name} did not get Established: {reasons}")
 
 
 def _condition(definition: Json, kind: str) -> Json:
@@ -123,12 +126,6 @@ def _is_served(client: BlockingClient, definition: Json) -> bool:
             client.get_json(f"/apis/{spec['group']}/{version}/{spec['names']['plural']}?limit=1")
         return True
     return False
-
-
-def _reasons(definition: Json) -> str:
-    conditions = definition.get("status", {}).get("conditions") or ()
-    unmet = [f"{condition['type']}: {condition.get('message') or condition.get('reason')}" for condition in conditions]
-    return "; ".join(unmet) or f"no condition within {_TIMEOUT:g} s"
 
 
 class BadManifest(ValueError):

@@ -117,22 +117,19 @@ class DynamicResources(Plugin):
             return [(each, None) for each in claims]
         listers = self.handle.listers
         devices = devices_for(node, listers.resource_slices.list())
-        allocations = Allocator(devices, self._taken(), listers.device_classes).allocate(waiting)
-        new = {uid_of(claim): allocation for claim, allocation in zip(waiting, allocations, strict=True)}
-        return [(each, new.get(uid_of(each))) for each in claims]
-
-    def _taken(self) -> set[tuple[str, str, str]]:
-        """Return the allocated and reserved devices."""
         written = [allocation_of(each) for each in self.handle.listers.resource_claims.list()]
         self._written = {key: each for key, each in self._written.items() if self._is_not_shown(key)}
         coming = [allocation for reserved in self._reserved.values() for _, allocation in reserved]
-        return {
+        taken = {
             (each["driver"], each["pool"], each["device"])
             for allocation in (*written, *self._written.values(), *coming)
             if allocation is not None
             for each in (allocation.get("devices") or {}).get("results") or ()
             if not each.get("adminAccess")
         }
+        allocations = Allocator(devices, taken, listers.device_classes).allocate(waiting)
+        new = {uid_of(claim): allocation for claim, allocation in zip(waiting, allocations, strict=True)}
+        return [(each, new.get(uid_of(each))) for each in claims]
 
     def _is_not_shown(self, key: str) -> bool:
         claim = self.handle.listers.resource_claims.get_by_key(key)
