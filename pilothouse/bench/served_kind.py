@@ -1,5 +1,4 @@
-"""A kind of the test bench: its endpoints, the status updates of its owner, and a store that notifies the owner of
-writes."""
+"""A kind of the test bench: its endpoints, the status updates of its owner, and the store that calls the owner."""
 
 from __future__ import annotations
 
@@ -22,7 +21,8 @@ _WRITE_DELAY: Final = 0.05
 """Seconds to collect status changes before a write; a read flushes them earlier."""
 
 Hear: TypeAlias = Callable[[str, Json | None], Awaitable[None]]
-"""Told the name of an object, and the object; None when it is gone. The writer waits until it returns."""
+"""Called with the name of a written object, and the object (None: deleted). The write is acknowledged when the call
+returns."""
 
 
 class Owner(Protocol):
@@ -118,7 +118,7 @@ class ServedKind:
 
 
 class ObservedStore(DelegatingStore):
-    """The objects of one resource without namespaces."""
+    """A store of one cluster-scoped resource that calls a listener before a write is acknowledged."""
 
     def __init__(self, store: Store, hear: Hear) -> None:
         super().__init__(store)

@@ -62,7 +62,20 @@ class Manifests:
                 "fsGroup": _USER,
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
-            "containers": [self._container()],
+            "containers": [
+                {
+                    "name": "apiserver",
+                    "image": self.image,
+                    "args": [f"--secure-port={_PORT}", f"--data-dir={_DATA}/{self.place.group}"],
+                    "ports": [{"name": "https", "containerPort": _PORT}],
+                    "livenessProbe": _probe("/livez"),
+                    "readinessProbe": _probe("/readyz"),
+                    "startupProbe": {**_probe("/readyz"), "failureThreshold": 30},
+                    "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}},
+                    "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+                    "volumeMounts": [{"name": "data", "mountPath": _DATA}],
+                }
+            ],
             "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": self.place.name}}],
         }
         spec = {
@@ -72,20 +85,6 @@ class Manifests:
             "template": {"metadata": {"labels": labels}, "spec": pod},
         }
         return self._object("apps/v1", "Deployment", spec)
-
-    def _container(self) -> Json:
-        return {
-            "name": "apiserver",
-            "image": self.image,
-            "args": [f"--secure-port={_PORT}", f"--data-dir={_DATA}/{self.place.group}"],
-            "ports": [{"name": "https", "containerPort": _PORT}],
-            "livenessProbe": _probe("/livez"),
-            "readinessProbe": _probe("/readyz"),
-            "startupProbe": {**_probe("/readyz"), "failureThreshold": 30},
-            "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}},
-            "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
-            "volumeMounts": [{"name": "data", "mountPath": _DATA}],
-        }
 
     def _service(self) -> Json:
         ports = [{"name": "https", "port": 443, "targetPort": "https"}]

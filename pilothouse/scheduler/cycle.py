@@ -26,14 +26,6 @@ class SchedulingCycle:
 
     def find_node(self, pod: PodInfo) -> NodeInfo:
         """Return the best node for the pod. Raises NoNodesAvailable or FitError."""
-        fitting = self._fitting_nodes(pod)
-        if len(fitting) == 1:
-            return fitting[0]
-        scores = self._framework.scores(pod, fitting)
-        best = max(scores)
-        return self._handle.random.choice([node for node, score in zip(fitting, scores, strict=True) if score == best])
-
-    def _fitting_nodes(self, pod: PodInfo) -> list[NodeInfo]:
         nodes = self._handle.cache.nodes
         if not nodes:
             raise NoNodesAvailable()
@@ -46,7 +38,11 @@ class SchedulingCycle:
         fitting = self._nominated_node(pod, filters) or self._search(pod, filters, nodes, diagnosis)
         if not fitting:
             raise FitError(diagnosis, len(nodes))
-        return fitting
+        if len(fitting) == 1:
+            return fitting[0]
+        scores = self._framework.scores(pod, fitting)
+        best = max(scores)
+        return self._handle.random.choice([node for node, score in zip(fitting, scores, strict=True) if score == best])
 
     def _nominated_node(self, pod: PodInfo, filters: PodFilters) -> list[NodeInfo]:
         """Return the nominated node of the pod if the node is feasible now, else an empty list."""

@@ -102,7 +102,7 @@ class Scheduler:
     async def _bind(self, queued: QueuedPod, pod: PodInfo, node_name: str) -> None:
         try:
             if self._framework.has_pre_bind(pod):
-                # Publish the nomination first: PreBind plugins may take long, and other components need the target node.
+                # Publish the nomination first: PreBind plugins may take long, and others need to see the target node.
                 await self._writer.set_nominated(pod, node_name)
                 await self._framework.pre_bind(pod, node_name)
             async with self._writes:

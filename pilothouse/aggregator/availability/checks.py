@@ -63,9 +63,6 @@ class ServiceCheck:
             return unavailable("ServiceNotFound", f"{self._named} is not present")
         if service["spec"].get("type") != "ClusterIP":
             return None
-        return await self._port_problem(service)
-
-    async def _port_problem(self, service: Json) -> Condition | None:
         place = self.place
         port = next((each for each in service["spec"].get("ports") or () if each.get("port") == place.port), None)
         if port is None:

@@ -152,26 +152,24 @@ class DiscoveryManager:
         if backend is None:
             return None
         try:
-            after = await self._refresh(name, backend)
+            group_version = backend.shown.group_version
+            try:
+                discovered = await backend.service.versions(backend.handler, group_version, since=backend.changed_at)
+            except DownloadFailed as failure:
+                log.log(v(3), "discovery of %s failed: %s", name, failure)
+                _show(backend, {**backend.shown.discovery, "freshness": _STALE})
+                after = self._failures.when(name)
+            else:
+                _show(
+                    backend,
+                    {**discovered.get(group_version, {"version": group_version.version}), "freshness": _CURRENT},
+                )
+                self._failures.forget(name)
+                after = REFRESH_INTERVAL
+            backend.changed_at = next(TICKS)
         finally:
             backend.tried.set()
         return Requeue(after) if self._backends.get(name) is backend else None
-
-    async def _refresh(self, name: str, backend: DiscoveryBackend) -> float:
-        """Refresh the backend, and return the seconds until the next attempt."""
-        group_version = backend.shown.group_version
-        try:
-            discovered = await backend.service.versions(backend.handler, group_version, since=backend.changed_at)
-        except DownloadFailed as failure:
-            log.log(v(3), "discovery of %s failed: %s", name, failure)
-            _show(backend, {**backend.shown.discovery, "freshness": _STALE})
-            after = self._failures.when(name)
-        else:
-            _show(backend, {**discovered.get(group_version, {"version": group_version.version}), "freshness": _CURRENT})
-            self._failures.forget(name)
-            after = REFRESH_INTERVAL
-        backend.changed_at = next(TICKS)
-        return after
 
 
 def _show(backend: DiscoveryBackend, discovery: Json) -> None:

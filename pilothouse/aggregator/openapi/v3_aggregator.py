@@ -70,7 +70,19 @@ class SpecProxier:
         if answer.status == 404:
             await self._convert(known)
         else:
-            known.by_path = await self._follow(known, await _parsed(answer))
+            index = await _parsed(answer)
+            found: dict[str, DownloadedDocument] = {}
+            for path in (_own_path(known.service), _group_path(known.service)):
+                paths = index.get("paths")
+                entry = paths.get(path) if isinstance(paths, dict) else None
+                url = entry.get("serverRelativeURL") if isinstance(entry, dict) else None
+                url = url if isinstance(url, str) else None
+                if url is None:
+                    continue
+                there = known.by_path.get(path)
+                unchanged = there is not None and there.url == url and "?" in url
+                found[path] = there if there and unchanged else await self._document(known, path, url)
+            known.by_path = found
         return True
 
     def own(self) -> dict[str, Document]:
@@ -88,21 +100,6 @@ class SpecProxier:
             path = _group_path(known.service)
             if path in known.by_path:
                 found.setdefault(path, known.by_path[path].document)
-        return found
-
-    async def _follow(self, known: RemoteDocuments, index: Json) -> dict[str, DownloadedDocument]:
-        """Return the documents of the APIService's group version and group that the index lists."""
-        found: dict[str, DownloadedDocument] = {}
-        for path in (_own_path(known.service), _group_path(known.service)):
-            paths = index.get("paths")
-            entry = paths.get(path) if isinstance(paths, dict) else None
-            url = entry.get("serverRelativeURL") if isinstance(entry, dict) else None
-            url = url if isinstance(url, str) else None
-            if url is None:
-                continue
-            there = known.by_path.get(path)
-            unchanged = there is not None and there.url == url and "?" in url
-            found[path] = there if there and unchanged else await self._document(known, path, url)
         return found
 
     async def _document(self, known: RemoteDocuments, path: str, url: str) -> DownloadedDocument:

@@ -107,25 +107,22 @@ class ProxyTransport:
     async def _current(self) -> _CurrentPool:
         made = self._made
         if made is None or made.generation != self._certificate.generation:
-            return await self._make()
+            # Imported with the first remote APIService, because the import brings all of HTTP/2.
+            from pilothouse.apiserver.outbound.pool import ConnectionPool
+
+            async with self._making:
+                generation, made = self._certificate.generation, self._made
+                if made is not None and made.generation == generation:
+                    return made
+                try:
+                    tls = await asyncio.to_thread(self._context, _HTTP1)
+                    pooled = await asyncio.to_thread(self._context, _HTTP2)
+                except (OSError, ValueError) as error:
+                    raise TransportUnusable(str(error)) from error
+                self.close()
+                self._made = _CurrentPool(generation, tls, ConnectionPool(pooled, self.config.server_name))
+                return self._made
         return made
-
-    async def _make(self) -> _CurrentPool:
-        # Imported with the first remote APIService, because the import brings all of HTTP/2.
-        from pilothouse.apiserver.outbound.pool import ConnectionPool
-
-        async with self._making:
-            generation, made = self._certificate.generation, self._made
-            if made is not None and made.generation == generation:
-                return made
-            try:
-                tls = await asyncio.to_thread(self._context, _HTTP1)
-                pooled = await asyncio.to_thread(self._context, _HTTP2)
-            except (OSError, ValueError) as error:
-                raise TransportUnusable(str(error)) from error
-            self.close()
-            self._made = _CurrentPool(generation, tls, ConnectionPool(pooled, self.config.server_name))
-            return self._made
 
     def _context(self, protocols: list[str]) -> ssl.SSLContext:
         insecure = self.config.insecure

@@ -80,28 +80,25 @@ class Fault:
 
     @property
     def status(self) -> Json:
-        status: Json = {"hits": self.hits, "effect": _summary(self.effect)}
+        effect = self.effect
+        words = []
+        if delay := effect.get("delay"):
+            words.append(f"delay {delay['duration']}")
+        if answer := effect.get("answer"):
+            words.append(f"answer {answer['code']}")
+        if cut := effect.get("cut"):
+            words.append(f"cut {cut.lower()}")
+        if lag := effect.get("staleByRevisions"):
+            words.append(f"stale by {lag}")
+        if effect.get("closeConnections"):
+            words.append("close connections")
+        words.extend(f"watch {name} {number}" for name, number in (effect.get("watch") or {}).items())
+        status: Json = {"hits": self.hits, "effect": ", ".join(words)}
         return status | ({"lastHit": self.last_hit} if self.last_hit else {})
 
 
 def _seconds(duration: str | None) -> float:
     return max(parse_duration(duration), 0) / 1e9 if duration else 0.0
-
-
-def _summary(effect: Json) -> str:
-    words = []
-    if delay := effect.get("delay"):
-        words.append(f"delay {delay['duration']}")
-    if answer := effect.get("answer"):
-        words.append(f"answer {answer['code']}")
-    if cut := effect.get("cut"):
-        words.append(f"cut {cut.lower()}")
-    if lag := effect.get("staleByRevisions"):
-        words.append(f"stale by {lag}")
-    if effect.get("closeConnections"):
-        words.append("close connections")
-    words.extend(f"watch {name} {number}" for name, number in (effect.get("watch") or {}).items())
-    return ", ".join(words)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,18 @@ class Misbehavior:
             cut(request)
             return Response(200, _broken())
         if fault.effect.get("staleByRevisions") and request.info.verb == "list":
-            return await self._stale(fault, request, handler)
+            # Serve an older revision; the current one if the older revision is compacted.
+            original = request.query_string
+            if request.param("continue") or request.param("resourceVersion") not in ("", "0"):
+                return await handler(request)
+            past = max(await self._store.current_revision() - fault.effect["staleByRevisions"], 1)
+            changed = {**request.query, "resourceVersion": [str(past)], "resourceVersionMatch": ["Exact"]}
+            request.set_query(urlencode(changed, doseq=True))
+            try:
+                return await handler(request)
+            except Expired:
+                request.set_query(original)
+                return await handler(request)
         if request.info.verb == "watch":
             return await self._watch(fault.effect, request, handler)
         return await handler(request)
@@ -51,20 +62,6 @@ class Misbehavior:
     async def _watch(self, effect: Json, request: Request, handler: Handler) -> Response:
         request.watched = lambda watcher: FaultyWatcher(watcher, effect, self._store, partial(cut, request))
         return await handler(request)
-
-    async def _stale(self, fault: Fault, request: Request, handler: Handler) -> Response:
-        """Serve an older revision; the current one if the older revision is compacted."""
-        original = request.query_string
-        if request.param("continue") or request.param("resourceVersion") not in ("", "0"):
-            return await handler(request)
-        past = max(await self._store.current_revision() - fault.effect["staleByRevisions"], 1)
-        changed = {**request.query, "resourceVersion": [str(past)], "resourceVersionMatch": ["Exact"]}
-        request.set_query(urlencode(changed, doseq=True))
-        try:
-            return await handler(request)
-        except Expired:
-            request.set_query(original)
-            return await handler(request)
 
 
 def cut(request: Request) -> None:

@@ -87,7 +87,21 @@ class _Turn:
             running = [each for each in self._of(SIDECAR) if self._states[each.name].runs]
             if running and self._moment.has_come(finished + self._world.delay):
                 self._stop(running, lambda container: 0)
-        return self._step()
+        stopped = self._kill is not None and not any(state.runs for state in self._states.values())
+        phase = phase_of(self._pod, self._containers, self._states, terminal=stopped)
+        if stopped and (phase not in ENDED or (self._kill is not None and self._kill.reason)):
+            phase = FAILED
+        sidecar_runs = any(self._states[each.name].runs for each in self._of(SIDECAR))
+        ended = phase in ENDED and not sidecar_runs
+        state = PodState(
+            start_time=self._state.start_time,
+            containers=self._states,
+            kill=self._kill,
+            phase=phase if ended else "",
+            has_sandbox=self._state.has_sandbox or any(each.stage == RUNNING for each in self._states.values()),
+            resize_problem=self._resize(),
+        )
+        return Step(state, None if ended else self._moment.due, tuple(self._moment.events))
 
     def _see_whether_to_kill(self) -> None:
         if self._kill is not None:
@@ -179,23 +193,6 @@ class _Turn:
             return state
         unknown = Termination(KILLED, *_NOT_LOCATED, 0.0, 0.0, state.restarts)
         return replace(state, stage=TERMINATED, reason="", message="", since=self._now, ended=state.last or unknown)
-
-    def _step(self) -> Step:
-        stopped = self._kill is not None and not any(state.runs for state in self._states.values())
-        phase = phase_of(self._pod, self._containers, self._states, terminal=stopped)
-        if stopped and (phase not in ENDED or (self._kill is not None and self._kill.reason)):
-            phase = FAILED
-        sidecar_runs = any(self._states[each.name].runs for each in self._of(SIDECAR))
-        ended = phase in ENDED and not sidecar_runs
-        state = PodState(
-            start_time=self._state.start_time,
-            containers=self._states,
-            kill=self._kill,
-            phase=phase if ended else "",
-            has_sandbox=self._state.has_sandbox or any(each.stage == RUNNING for each in self._states.values()),
-            resize_problem=self._resize(),
-        )
-        return Step(state, None if ended else self._moment.due, tuple(self._moment.events))
 
     def _resize(self) -> str:
         if self._kill is not None or not resize.is_resized(self._pod):

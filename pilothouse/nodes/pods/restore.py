@@ -60,11 +60,8 @@ def _container(container: Container, status: Json | None, now: float) -> Contain
         return ContainerState(
             stage=TERMINATED, since=since, restarts=restarts, crashes=restarts + 1, ended=ended, last=last
         )
-    return _waiting(state.get("waiting") or {}, restarts, last, now)
-
-
-def _waiting(waiting: Json, restarts: int, last: Termination | None, now: float) -> ContainerState:
-    """Restore a waiting container; a container in creation waits again."""
+    waiting = state.get("waiting") or {}
+    # Restore a waiting container; a container in creation waits again.
     reason = waiting.get("reason") or CONTAINER_CREATING
     again = reason in (CONTAINER_CREATING, POD_INITIALIZING)
     return ContainerState(

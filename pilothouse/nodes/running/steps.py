@@ -140,7 +140,19 @@ class Steps:
         if record.follows_stages:
             record.state, record.follows_stages = restore(record.pod, self._clock.wall()), False
         retry = await self._clear(record)
-        world, now = self._world(record, node), self._clock.wall()
+        allocatable = part(node, "status", "allocatable")
+        behavior = partial(self._behaviors.of_container, record.pod)
+        world = World(
+            self._config,
+            behavior,
+            uid_of(record.pod),
+            record.obstacle,
+            allocatable,
+            record.refusal,
+            record.exceeded,
+            record.start_errors,
+        )
+        now = self._clock.wall()
         step = await offload_by_size(_size(record.pod), advance, record.pod, record.state, world, now)
         record.state = step.state
         await self._write(record, node)
@@ -174,20 +186,6 @@ class Steps:
     async def _record_events(self, record: Record, events: Iterable[PodEvent]) -> None:
         async for event in yield_periodically(events):
             self._events.record(record.pod, record.node, event)
-
-    def _world(self, record: Record, node: Json) -> World:
-        allocatable = part(node, "status", "allocatable")
-        behavior = partial(self._behaviors.of_container, record.pod)
-        return World(
-            self._config,
-            behavior,
-            uid_of(record.pod),
-            record.obstacle,
-            allocatable,
-            record.refusal,
-            record.exceeded,
-            record.start_errors,
-        )
 
     async def _write(self, record: Record, node: Json) -> None:
         """Replace the whole status instead of patching: the node is the only writer, and a replacement costs less."""

@@ -101,7 +101,17 @@ class _Parser:
 
             return render
         if word == "with":
-            return self._with(rest)
+            name, value = self._named(rest)
+            then, otherwise = self.block(), self._otherwise("with")
+
+            def render(scope: Scope, written: list[str]) -> None:
+                found = value(scope)
+                if found:
+                    then(scope.inner(found, {name: found} if name else {}), written)
+                else:
+                    otherwise(scope.inner(scope.dot), written)
+
+            return render
         if word == "range":
             return self._range(rest)
         if (assignment := _ASSIGNMENT.fullmatch(text)) is not None:
@@ -125,19 +135,6 @@ class _Parser:
         if self.last != "end":
             raise InvalidStage(f"a template ends within {kind!r}")
         return otherwise
-
-    def _with(self, text: str) -> Render:
-        name, value = self._named(text)
-        then, otherwise = self.block(), self._otherwise("with")
-
-        def render(scope: Scope, written: list[str]) -> None:
-            found = value(scope)
-            if found:
-                then(scope.inner(found, {name: found} if name else {}), written)
-            else:
-                otherwise(scope.inner(scope.dot), written)
-
-        return render
 
     def _named(self, text: str) -> tuple[str, Pipeline]:
         found = _RANGE.fullmatch(text)

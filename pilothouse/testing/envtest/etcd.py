@@ -39,7 +39,20 @@ def run_etcd(arguments: Sequence[str]) -> int:
         return 0
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # before any thread starts: threads inherit the mask
     try:
-        _serve(read_flags(arguments))
+        flags = read_flags(arguments)
+        # Bind the ports and wait for a signal. Raises OSError.
+        store = flags.data_dir / "pilothouse"
+        store.mkdir(mode=0o700, parents=True, exist_ok=True)
+        secret = secrets.token_hex(16)
+        write_atomically(store / SECRET_FILE, secret.encode(), mode=PRIVATE)
+        with ExitStack() as ports:
+            for family, address in map(_address, flags.peer_urls):
+                ports.enter_context(socket.create_server(address, family=family))
+            for server in [ports.enter_context(_Clients(url, store, secret)) for url in flags.client_urls]:
+                Thread(target=server.serve_forever, daemon=True).start()
+            urls = ", ".join(url.geturl() for url in flags.client_urls)
+            print(f"Standing in for etcd at {urls}, data directory {flags.data_dir}", file=sys.stderr, flush=True)
+            signal.sigwait(_SIGNALS)
     except UsageError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
@@ -47,22 +60,6 @@ def run_etcd(arguments: Sequence[str]) -> int:
         print(f"Error: {error}", file=sys.stderr)
         return 1
     return 0
-
-
-def _serve(flags: EtcdFlags) -> None:
-    """Bind the ports and wait for a signal. Raises OSError."""
-    store = flags.data_dir / "pilothouse"
-    store.mkdir(mode=0o700, parents=True, exist_ok=True)
-    secret = secrets.token_hex(16)
-    write_atomically(store / SECRET_FILE, secret.encode(), mode=PRIVATE)
-    with ExitStack() as ports:
-        for family, address in map(_address, flags.peer_urls):
-            ports.enter_context(socket.create_server(address, family=family))
-        for server in [ports.enter_context(_Clients(url, store, secret)) for url in flags.client_urls]:
-            Thread(target=server.serve_forever, daemon=True).start()
-        urls = ", ".join(url.geturl() for url in flags.client_urls)
-        print(f"Standing in for etcd at {urls}, data directory {flags.data_dir}", file=sys.stderr, flush=True)
-        signal.sigwait(_SIGNALS)
 
 
 def _address(url: SplitResult) -> tuple[int, tuple[str, int]]:
