@@ -149,7 +149,7 @@ class ClusterState:
 
 def _schedulable_part(node: Json) -> tuple[object, ...]:
     status = node.get("status") or {}
-    conditions = {each["type"]: each["status"] for each in status.get("conditions") or ()}
+    conditions = {condition["type"]: condition["status"] for condition in status.get("conditions") or ()}
     meta = node["metadata"]
     return (
         *(node.get("spec"), meta.get("labels"), meta.get("annotations")),
@@ -170,4 +170,6 @@ def _is_same_to_others(old: Json, new: Json) -> bool:
 
 def _resources(pod: Json) -> list[object]:
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
-    return [(each.get("resources"), each.get("allocatedResources")) for each in statuses if each.get("resources")]
+    return [
+        (status.get("resources"), status.get("allocatedResources")) for status in statuses if status.get("resources")
+    ]

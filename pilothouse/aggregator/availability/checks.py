@@ -64,7 +64,7 @@ class ServiceCheck:
         if service["spec"].get("type") != "ClusterIP":
             return None
         place = self.place
-        port = next((each for each in service["spec"].get("ports") or () if each.get("port") == place.port), None)
+        port = next((port for port in service["spec"].get("ports") or () if port.get("port") == place.port), None)
         if port is None:
             return unavailable("ServicePortError", f"{self._named} is not listening on port {place.port}")
         try:
@@ -94,8 +94,8 @@ def _unknown(reason: str, message: str) -> Condition:
 
 def _has_endpoint(endpoint_slice: Json, port_name: str) -> bool:
     endpoints, ports = endpoint_slice.get("endpoints") or (), endpoint_slice.get("ports") or ()
-    ready = any(part(each, "conditions").get("ready") is not False for each in endpoints)
-    return ready and any(each.get("name") == port_name and each.get("port") is not None for each in ports)
+    ready = any(part(endpoint, "conditions").get("ready") is not False for endpoint in endpoints)
+    return ready and any(port.get("name") == port_name and port.get("port") is not None for port in ports)
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ class RemoteAvailableController(AvailableController):
 
     def _enqueue(self, api_services: list[Json]) -> None:
         """Queue remote APIServices and rebuild the index. Local APIServices, the majority, skip both."""
-        remote = [each for each in api_services if each["spec"].get("service") is not None]
+        remote = [service for service in api_services if service["spec"].get("service") is not None]
         if remote:
             self._by_service = _by_service(self._api_services.all())
         for api_service in remote:

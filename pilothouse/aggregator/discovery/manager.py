@@ -221,13 +221,13 @@ def _local_priority(group_version: GroupVersion, priorities: Priorities) -> APIS
 def merged_groups(versions: Iterable[RankedVersion]) -> list[Json]:
     """Return the items of the document. The first of equal group versions wins."""
     groups: dict[str, dict[str, RankedVersion]] = {}
-    for each in versions:
-        groups.setdefault(each.group_version.group, {}).setdefault(each.group_version.version, each)
+    for version in versions:
+        groups.setdefault(version.group_version.group, {}).setdefault(version.group_version.version, version)
     return [_group(name, groups[name]) for name in sorted(groups, key=lambda name: _order(name, groups[name]))]
 
 
 def _order(name: str, versions: Mapping[str, RankedVersion]) -> tuple[int, str]:
-    return -max(each.priority.group for each in versions.values()), name
+    return -max(version.priority.group for version in versions.values()), name
 
 
 def _group(name: str, versions: Mapping[str, RankedVersion]) -> Json:

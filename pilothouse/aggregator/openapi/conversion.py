@@ -26,8 +26,8 @@ def as_v3(spec: Spec) -> bytes:
     """Convert a document. Malformed documents raise arbitrary errors such as KeyError or TypeError."""
     components: Json = {"schemas": {name: _schema(schema) for name, schema in spec.definitions.items()}}
     if spec.parameters:
-        plain = {name: each for name, each in spec.parameters.items() if each.get("in") != "body"}
-        components["parameters"] = {name: _parameter(each) for name, each in plain.items()}
+        plain = {name: parameter for name, parameter in spec.parameters.items() if parameter.get("in") != "body"}
+        components["parameters"] = {name: _parameter(value) for name, value in plain.items()}
     if security := spec.head.get("securityDefinitions"):
         components["securitySchemes"] = security
     paths = {path: _path_item(item, spec) for path, item in spec.paths.items()}
@@ -54,7 +54,7 @@ def _operation(operation: Json, spec: Spec) -> Json:
     if parameters:
         out["parameters"] = parameters
     responses = operation.get("responses") or {}
-    out["responses"] = {code: _response(each, operation.get("produces")) for code, each in responses.items()}
+    out["responses"] = {code: _response(response, operation.get("produces")) for code, response in responses.items()}
     return out | _extensions(operation)
 
 
@@ -98,7 +98,7 @@ def _schema(schema: Any) -> Any:
         if key in out:
             out[key] = [_schema(each) for each in out[key]]
     if "properties" in out:
-        out["properties"] = {name: _schema(each) for name, each in out["properties"].items()}
+        out["properties"] = {name: _schema(property) for name, property in out["properties"].items()}
     # Isolate the reference: v3 allows no siblings of $ref, so a $ref with siblings moves into allOf.
     if not isinstance(out.get("$ref"), str):
         return out

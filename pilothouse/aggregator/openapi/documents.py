@@ -79,7 +79,7 @@ class AggregatedDocuments:
 
     async def _make_v3_index(self) -> Document:
         index = orjson.loads((await self.sources.local.v3_index.get()).plain())
-        urls = {path: {"serverRelativeURL": v3_url(path, each)} for path, each in self.sources.v3.items()}
+        urls = {path: {"serverRelativeURL": v3_url(path, value)} for path, value in self.sources.v3.items()}
         return Document.of(orjson.dumps({"paths": dict(sorted((index["paths"] | urls).items()))}))
 
 

@@ -102,7 +102,7 @@ def over(first: T, second: T) -> T:
     """Return `first`, with unset fields taken from `second`."""
     if first == second:
         return first
-    given: dict[str, Any] = {each.name: getattr(first, each.name) for each in fields(first)}
+    given: dict[str, Any] = {field.name: getattr(first, field.name) for field in fields(first)}
     return replace(second, **{name: value for name, value in given.items() if value is not None})
 
 

@@ -73,8 +73,8 @@ class Containers:
     def forget(self, uid: str) -> None:
         """Drop the files of a deleted pod."""
         _, files = self._pods.pop(uid, (None, {}))
-        for each in files.values():
-            each.release()
+        for file in files.values():
+            file.release()
 
 
 def _new_files(pod: Json, space: Space) -> Files:

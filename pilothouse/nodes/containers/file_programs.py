@@ -18,8 +18,10 @@ _LINE_END: Final = re.compile(rb"\n")
 
 def _split(process: Process) -> tuple[str, list[str]]:
     """Return option letters and operands."""
-    options = [each[1:] for each in process.arguments if each.startswith("-") and len(each) > 1]
-    return "".join(options), [each for each in process.arguments if not each.startswith("-") or each == "-"]
+    options = [argument[1:] for argument in process.arguments if argument.startswith("-") and len(argument) > 1]
+    return "".join(options), [
+        argument for argument in process.arguments if not argument.startswith("-") or argument == "-"
+    ]
 
 
 async def _cat(process: Process) -> int:
@@ -92,7 +94,7 @@ async def _touch(process: Process) -> int:
 
 
 async def _test(process: Process) -> int:
-    words = [each for each in process.arguments if each != "]"]
+    words = [argument for argument in process.arguments if argument != "]"]
     negations = next((place for place, word in enumerate(words) if word != "!"), len(words))
     return 0 if _holds(process, words[negations:]) ^ bool(negations % 2) else 1
 
@@ -176,7 +178,7 @@ def _count(process: Process) -> int:
 
 
 def _numbers(arguments: list[str]) -> Iterator[int]:
-    found = (re.fullmatch(r"-?n?(\d{1,9})", each) for each in arguments)
+    found = (re.fullmatch(r"-?n?(\d{1,9})", argument) for argument in arguments)
     return (int(each[1]) for each in found if each)
 
 
@@ -198,7 +200,9 @@ async def _wc(process: Process) -> int:
 
 async def _grep(process: Process) -> int:
     """Search for fixed strings; regular expressions are not supported."""
-    wanted = next((each for each in process.arguments if not each.startswith("-")), "").encode("utf-8", "replace")
+    wanted = next((argument for argument in process.arguments if not argument.startswith("-")), "").encode(
+        "utf-8", "replace"
+    )
     lines, found, code = Lines(process.stdin, process.budget), bytearray(), 1
     while line := await lines.read():
         line = line.removesuffix(b"\n")

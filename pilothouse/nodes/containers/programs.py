@@ -66,7 +66,9 @@ async def _hostname(process: Process) -> int:
 
 async def _date(process: Process) -> int:
     now = datetime.now(UTC)
-    chosen = next((each[1:] for each in process.arguments if each.startswith("+")), "%a %b %e %H:%M:%S UTC %Y")
+    chosen = next(
+        (argument[1:] for argument in process.arguments if argument.startswith("+")), "%a %b %e %H:%M:%S UTC %Y"
+    )
     known = {"%s": str(int(now.timestamp()))}
     text = _DATE_FIELDS.sub(lambda found: known.get(found[0]) or now.strftime(found[0]), chosen[:_LONGEST_FORMAT])
     await process.say(f"{text}\n")

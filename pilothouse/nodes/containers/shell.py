@@ -251,7 +251,7 @@ class Shell:
             case ["cd", *rest]:
                 return await self._change_directory(process, rest[0] if rest else "/root")
             case ["export", *pairs]:
-                for name, sign, value in (each.partition("=") for each in pairs):
+                for name, sign, value in (pair.partition("=") for pair in pairs):
                     if sign:
                         self._assign(name, value)
                 return 0

@@ -111,7 +111,7 @@ async def field_text(pod: Json, path: str, budget: Budget) -> str:
 
 async def mount_volumes(files: Files, pod: Json, spec: Json, objects: Objects, budget: Budget) -> None:
     """Write the current volume contents. Files written to an emptyDir persist. Raises Killed."""
-    volumes = {each["name"]: each for each in (pod.get("spec") or {}).get("volumes") or ()}
+    volumes = {volume["name"]: volume for volume in (pod.get("spec") or {}).get("volumes") or ()}
     known: dict[str, Contents] = {}
     with Holding(budget) as held:
         sources = _Sources(pod, objects, budget, held)
@@ -179,7 +179,7 @@ class _Sources:
         if not (items := source.get("items")):
             return contents
         await self.budget.spend(steps=len(items))
-        return {each["path"]: contents[each["key"]] for each in items if each["key"] in contents}
+        return {item["path"]: contents[item["key"]] for item in items if item["key"] in contents}
 
     async def _fields(self, source: Json) -> Contents:
         found: dict[str, bytes] = {}

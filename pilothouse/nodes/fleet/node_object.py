@@ -82,7 +82,7 @@ def labels_to_add(node: Json) -> dict[str, str]:
 def address_of(node: Json) -> str:
     """Return the node's InternalIP; empty if unset."""
     addresses = items(node, "status", "addresses")
-    found: str = next((each["address"] for each in addresses if each.get("type") == "InternalIP"), "")
+    found: str = next((address["address"] for address in addresses if address.get("type") == "InternalIP"), "")
     return found
 
 
@@ -118,7 +118,7 @@ def node_status(
 
 
 def _conditions(stored: Json, behavior: NodeBehavior, now: float, *, heartbeat: bool) -> Iterator[Json]:
-    old = {each["type"]: each for each in stored.get("conditions") or ()}
+    old = {condition["type"]: condition for condition in stored.get("conditions") or ()}
     for condition in wanted_conditions(behavior):
         before = old.get(condition.type) or {}
         same = condition.is_same_as(before)
@@ -165,7 +165,7 @@ def _node_info(node: Json) -> Json:
 
 def node_condition_events(before: Json, after: Json) -> Iterator[PodEvent]:
     """Yield an event for each changed kubelet condition; initial conditions yield none."""
-    said = {each["type"]: each["status"] for each in items(before, "status", "conditions")}
+    said = {condition["type"]: condition["status"] for condition in items(before, "status", "conditions")}
     for condition in items(after, "status", "conditions"):
         reason = condition.get("reason") or ""
         if said.get(condition["type"], condition["status"]) != condition["status"] and reason.startswith(_OF_KUBELETS):

@@ -60,7 +60,7 @@ class Upkeep:
             cidr = self._addresses.cidr(node)
             spec |= {"podCIDR": cidr, "podCIDRs": [cidr]}
         taints = items(node, "spec", "taints")
-        kept = [each for each in taints if each.get("key") != NOT_READY_TAINT]
+        kept = [taint for taint in taints if taint.get("key") != NOT_READY_TAINT]
         if len(kept) != len(taints) and not self._behaviors.of_node(node).not_ready:
             spec["taints"] = kept or None
         return spec

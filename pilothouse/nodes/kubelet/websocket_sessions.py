@@ -33,7 +33,7 @@ _WITH_STATUS: Final = (V4, V4_BASE64, V5)
 def websocket_session(request: Request, wanted: SessionStreams, work: Work) -> Response:
     if refused := handshake_refusal(request):
         return refused
-    chosen = next((each for each in subprotocols(request) or [""] if each in _PROTOCOLS), None)
+    chosen = next((subprotocol for subprotocol in subprotocols(request) or [""] if subprotocol in _PROTOCOLS), None)
     if chosen is None:
         return Response(403)
     return switched(request, chosen, _WebSocketSession(wanted, work, chosen).run)

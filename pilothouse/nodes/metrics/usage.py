@@ -74,8 +74,8 @@ def pod_usage(pod: Json, behavior: BehaviorOf) -> dict[str, Usage]:
     """Return the usage of each running container."""
     spec = pod.get("spec") or {}
     specs = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
-    running = {each["name"]: each for each in specs if started_at(pod, each["name"]) is not None}
-    return {name: _usage(each, behavior(pod, name)) for name, each in running.items()}
+    running = {spec["name"]: spec for spec in specs if started_at(pod, spec["name"]) is not None}
+    return {name: _usage(value, behavior(pod, name)) for name, value in running.items()}
 
 
 def node_usage(pods: Iterable[Json], behavior: BehaviorOf) -> Usage:

@@ -72,7 +72,7 @@ class _Turn:
         self._pod, self._state, self._world, self._now = pod, state, world, now
         self._containers = list(containers_of(pod))
         waiting = ContainerState(reason=CONTAINER_CREATING)
-        self._states = {each.name: state.containers.get(each.name, waiting) for each in self._containers}
+        self._states = {container.name: state.containers.get(container.name, waiting) for container in self._containers}
         self._kill = state.kill
         self._moment = Moment(pod, world, now)
 
@@ -98,7 +98,7 @@ class _Turn:
             containers=self._states,
             kill=self._kill,
             phase=phase if ended else "",
-            has_sandbox=self._state.has_sandbox or any(each.stage == RUNNING for each in self._states.values()),
+            has_sandbox=self._state.has_sandbox or any(state.stage == RUNNING for state in self._states.values()),
             resize_problem=self._resize(),
         )
         return Step(state, None if ended else self._moment.due, tuple(self._moment.events))
@@ -153,7 +153,7 @@ class _Turn:
         return all(has_ended(each, self._pod, self._states) for each in self._of(MAIN))
 
     def _stop_all(self, kill: Kill) -> None:
-        running = [each for each in self._containers if self._states[each.name].runs]
+        running = [container for container in self._containers if self._states[container.name].runs]
         if self._state.kill is None:
             for container in running:
                 self._moment.record(pod_events.killing(container))
@@ -167,7 +167,7 @@ class _Turn:
     def _time_to_stop(self, running: Iterable[Container]) -> float:
         """Return the seconds to stop: prolonged by preStop sleeps, limited by the grace period."""
         sleeps = (part(c.spec, "lifecycle", "preStop", "sleep") for c in running)
-        longest = self._world.config.scaled(max((each.get("seconds") or 0 for each in sleeps), default=0))
+        longest = self._world.config.scaled(max((sleep.get("seconds") or 0 for sleep in sleeps), default=0))
         grace = metadata(self._pod).get("deletionGracePeriodSeconds")
         whole = self._world.delay + longest
         return whole if grace is None else min(whole, float(grace))
@@ -207,4 +207,4 @@ class _Turn:
         return any(self._states[each.name].since for each in self._of(MAIN))
 
     def _of(self, kind: str) -> list[Container]:
-        return [each for each in self._containers if each.kind == kind]
+        return [container for container in self._containers if container.kind == kind]

@@ -21,7 +21,7 @@ def is_resized(pod: Json) -> bool:
     """Return whether a container's resources differ from the stored status."""
     status: Json = pod.get("status") or {}
     if metadata(pod).get("generation") == status.get("observedGeneration") and not any(
-        each["type"] == RESIZE_PENDING for each in status.get("conditions") or ()
+        condition["type"] == RESIZE_PENDING for condition in status.get("conditions") or ()
     ):
         return False
     known = {each["name"]: each.get("resources") for name in _LISTS for each in status.get(name) or ()}
@@ -91,6 +91,8 @@ def _summary(pod: Json, error: str = "") -> str:
     summary: Json = {}
     for field in ("initContainers", "containers"):
         if containers := spec.get(field):
-            summary[field] = [{"name": each["name"], "resources": each.get("resources") or {}} for each in containers]
+            summary[field] = [
+                {"name": container["name"], "resources": container.get("resources") or {}} for container in containers
+            ]
     summary["generation"] = metadata(pod).get("generation")
     return orjson.dumps(summary | ({"error": error} if error else {})).decode()

@@ -46,12 +46,12 @@ class Container:
 def containers_of(pod: Json) -> Iterator[Container]:
     """Yield all containers in start order."""
     spec: dict[str, Any] = pod.get("spec") or {}
-    for each in spec.get("initContainers") or ():
-        yield Container(each["name"], SIDECAR if each.get("restartPolicy") == "Always" else INIT, each)
-    for each in spec.get("containers") or ():
-        yield Container(each["name"], MAIN, each)
-    for each in spec.get("ephemeralContainers") or ():
-        yield Container(each["name"], EPHEMERAL, each)
+    for container in spec.get("initContainers") or ():
+        yield Container(container["name"], SIDECAR if container.get("restartPolicy") == "Always" else INIT, container)
+    for container in spec.get("containers") or ():
+        yield Container(container["name"], MAIN, container)
+    for container in spec.get("ephemeralContainers") or ():
+        yield Container(container["name"], EPHEMERAL, container)
 
 
 def restarts_after(container: Container, pod: Json, exit_code: int) -> bool:
@@ -137,16 +137,16 @@ def phase_of(
     pod: Json, containers: Sequence[Container], states: Mapping[str, ContainerState], *, terminal: bool
 ) -> str:
     """`terminal`: no container will start any more, regardless of policies."""
-    if any(each.kind == INIT and has_failed(each, pod, states) for each in containers):
+    if any(container.kind == INIT and has_failed(container, pod, states) for container in containers):
         return FAILED
     if _is_pending(containers, states):
         return PENDING
-    if any(states[each.name].stage == RUNNING for each in containers if each.kind in (SIDECAR, MAIN)):
+    if any(states[container.name].stage == RUNNING for container in containers if container.kind in (SIDECAR, MAIN)):
         return RUNS
-    mains = [each for each in containers if each.kind == MAIN]
-    if not terminal and not all(has_ended(each, pod, states) for each in mains):
+    mains = [container for container in containers if container.kind == MAIN]
+    if not terminal and not all(has_ended(main, pod, states) for main in mains):
         return RUNS
-    return SUCCEEDED if all(exit_code_of(states[each.name]) == 0 for each in mains) else FAILED
+    return SUCCEEDED if all(exit_code_of(states[main.name]) == 0 for main in mains) else FAILED
 
 
 def has_ended(container: Container, pod: Json, states: Mapping[str, ContainerState]) -> bool:
@@ -171,14 +171,14 @@ def is_initialized(container: Container, state: ContainerState) -> bool:
 
 
 def _is_pending(containers: Sequence[Container], states: Mapping[str, ContainerState]) -> bool:
-    begun = any(each.kind == MAIN and states[each.name].since for each in containers)
-    for each in containers:
-        state = states[each.name]
-        if each.kind == EPHEMERAL:
+    begun = any(container.kind == MAIN and states[container.name].since for container in containers)
+    for container in containers:
+        state = states[container.name]
+        if container.kind == EPHEMERAL:
             continue
         never_ran = state.stage not in (RUNNING, TERMINATED) and state.last is None
-        if each.kind == MAIN and never_ran:
+        if container.kind == MAIN and never_ran:
             return True
-        if each.kind != MAIN and not begun and not is_initialized(each, state):
+        if container.kind != MAIN and not begun and not is_initialized(container, state):
             return True
     return False

@@ -68,13 +68,13 @@ def _status(pod: Json, state: PodState, addresses: Addresses) -> Json:
     if generation := metadata(pod).get("generation"):
         status["observedGeneration"] = generation
     if addresses.hosts:
-        status |= {"hostIP": addresses.hosts[0], "hostIPs": [{"ip": each} for each in addresses.hosts]}
+        status |= {"hostIP": addresses.hosts[0], "hostIPs": [{"ip": host} for host in addresses.hosts]}
     if addresses.pods and state.has_sandbox:
-        status |= {"podIP": addresses.pods[0], "podIPs": [{"ip": each} for each in addresses.pods]}
+        status |= {"podIP": addresses.pods[0], "podIPs": [{"ip": pod} for pod in addresses.pods]}
     if state.kill is not None and state.kill.reason:
         status |= {"reason": state.kill.reason, "message": state.kill.message}
     for name, kinds in _LISTS.items():
-        if shown := [_container_status(pod, each, state) for each in containers if each.kind in kinds]:
+        if shown := [_container_status(pod, container, state) for container in containers if container.kind in kinds]:
             status[name] = shown
     return status
 
@@ -89,7 +89,7 @@ def _phase(pod: Json, containers: Sequence[Container], state: PodState) -> str:
 
 def _conditions(pod: Json, state: PodState, phase: str, now: float) -> Iterator[Json]:
     """Yield all conditions, including those of other writers, in their stored order."""
-    stored = {each["type"]: each for each in items(pod, "status", "conditions")}
+    stored = {condition["type"]: condition for condition in items(pod, "status", "conditions")}
     generation = metadata(pod).get("generation")
     own = {each.type: each for each in conditions_of(pod, list(containers_of(pod)), state, phase)}
     for kind in (*stored, *(kind for kind in own if kind not in stored)):
@@ -134,7 +134,7 @@ def _container_status(pod: Json, container: Container, state: PodState) -> Json:
         status["containerID"] = container_id(pod, container.name, known.restarts)
     if container.kind != EPHEMERAL:
         status |= _resources(pod, container, state)
-    if mounts := [_mount(each) for each in container.spec.get("volumeMounts") or ()]:
+    if mounts := [_mount(mount) for mount in container.spec.get("volumeMounts") or ()]:
         status["volumeMounts"] = mounts
     return status
 
@@ -198,9 +198,12 @@ def _initialized(containers: Sequence[Container], states: States, phase: str) ->
     kind = "Initialized"
     if phase == SUCCEEDED:
         return _condition(kind, holds=True, reason="PodCompleted")
-    if any(each.kind == MAIN and (states[each.name].runs or states[each.name].ended) for each in containers):
+    if any(
+        container.kind == MAIN and (states[container.name].runs or states[container.name].ended)
+        for container in containers
+    ):
         return _condition(kind, holds=True)
-    first = [each for each in containers if each.kind in (INIT, SIDECAR)]
+    first = [container for container in containers if container.kind in (INIT, SIDECAR)]
     incomplete = [each.name for each in first if not is_initialized(each, states[each.name])]
     if not incomplete:
         return _condition(kind, holds=True)
@@ -212,7 +215,11 @@ def _containers_ready(containers: Sequence[Container], states: States, phase: st
     kind = "ContainersReady"
     if phase in _ENDED_REASONS:
         return _condition(kind, holds=False, reason=_ENDED_REASONS[phase])
-    unready = [each.name for each in containers if each.kind not in (INIT, EPHEMERAL) and not states[each.name].ready]
+    unready = [
+        container.name
+        for container in containers
+        if container.kind not in (INIT, EPHEMERAL) and not states[container.name].ready
+    ]
     if not unready:
         return _condition(kind, holds=True)
     message = f"containers with unready status: {_shown(unready)}"
@@ -229,7 +236,7 @@ def _ready(pod: Json, containers_ready: Condition) -> Condition:
 
 
 def _closed_gates(pod: Json) -> Iterator[str]:
-    said = {each["type"]: each.get("status") for each in items(pod, "status", "conditions")}
+    said = {condition["type"]: condition.get("status") for condition in items(pod, "status", "conditions")}
     for gate in items(pod, "spec", "readinessGates"):
         kind = gate["conditionType"]
         if kind not in said:

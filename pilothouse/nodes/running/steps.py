@@ -95,7 +95,7 @@ def _has_started(pod: Json) -> bool:
 
 def _restarts(pod: Json) -> int:
     containers = items(pod, "status", "containerStatuses")
-    return sum(each.get("restartCount") or 0 for each in containers)
+    return sum(container.get("restartCount") or 0 for container in containers)
 
 
 def _version(pod: Json) -> int:

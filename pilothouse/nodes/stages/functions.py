@@ -108,8 +108,8 @@ def _printf(form: str, *arguments: Any) -> str:
 
 def _node_conditions() -> list[Json]:
     return [
-        {"type": each.type, "status": each.status, "reason": each.reason, "message": each.message}
-        for each in wanted_conditions(HEALTHY)
+        {"type": condition.type, "status": condition.status, "reason": condition.reason, "message": condition.message}
+        for condition in wanted_conditions(HEALTHY)
     ]
 
 
@@ -121,7 +121,7 @@ _PLAIN: dict[str, Callable[..., Any]] = {
     "or": _or,
     "and": _and,
     "not": operator.not_,
-    "eq": lambda first, *others: any(first == each for each in others),
+    "eq": lambda first, *others: any(first == other for other in others),
     "ne": operator.ne,
     "lt": operator.lt,
     "le": operator.le,

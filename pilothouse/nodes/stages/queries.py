@@ -41,8 +41,8 @@ def compile_query(text: str) -> Query:
     def run(value: Any) -> list[Any]:
         values: list[Any] = [value]
         for step in steps:
-            values = [found for each in values for found in step(each)]
-        return [each for each in values if each is not None]
+            values = [found for value in values for found in step(value)]
+        return [value for value in values if value is not None]
 
     return run
 

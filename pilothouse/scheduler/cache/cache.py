@@ -37,7 +37,7 @@ class Cache:
     def nodes(self) -> list[NodeInfo]:
         """Known nodes in search order."""
         if self._order is None:
-            self._order = in_turns_of_zones(each for each in self._nodes.values() if each.node is not None)
+            self._order = in_turns_of_zones(node for node in self._nodes.values() if node.node is not None)
         return self._order
 
     def tally(self, key: str, contribution: Contribution, nodes: Iterable[NodeInfo] | None = None) -> Tally:

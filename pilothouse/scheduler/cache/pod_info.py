@@ -233,4 +233,4 @@ def _actual_resources(pod: Json) -> dict[str, Json]:
     """Return the statuses of containers with reported resources. During a resize the greater amount counts."""
     status = pod.get("status") or {}
     statuses = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
-    return {each["name"]: each for each in statuses if each.get("resources")}
+    return {status["name"]: status for status in statuses if status.get("resources")}

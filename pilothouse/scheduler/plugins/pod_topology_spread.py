@@ -65,7 +65,7 @@ class _SpreadFilter(CountingFilter):
     def __init__(self, plugin: PodTopologySpread, pod: PodInfo, constraints: Sequence[SpreadConstraint]) -> None:
         self._plugin, self._pod, self._constraints = plugin, pod, constraints
         self._required = required_affinity(pod)
-        self._own = [int(each.selector.matches(pod.labels)) for each in constraints]
+        self._own = [int(constraint.selector.matches(pod.labels)) for constraint in constraints]
         self._counts = self._count_all() if self._all_nodes_count() else self._count_each()
         self._find_emptiest()
 
@@ -97,17 +97,18 @@ class _SpreadFilter(CountingFilter):
     def _all_nodes_count(self) -> bool:
         cache = self._plugin.handle.cache
         return all(
-            each.includes_all(cache, self._required)
-            and sum(cache.places(each.topology_key).values()) == len(cache.nodes)
-            for each in self._constraints
+            constraint.includes_all(cache, self._required)
+            and sum(cache.places(constraint.topology_key).values()) == len(cache.nodes)
+            for constraint in self._constraints
         )
 
     def _count_all(self) -> list[dict[str, int]]:
         """Return the pod counts of all domains, including empty domains."""
         cache = self._plugin.handle.cache
         return [
-            dict.fromkeys(cache.places(each.topology_key), 0) | each.tally(cache).places.get(each.topology_key, {})
-            for each in self._constraints
+            dict.fromkeys(cache.places(constraint.topology_key), 0)
+            | constraint.tally(cache).places.get(constraint.topology_key, {})
+            for constraint in self._constraints
         ]
 
     def _count_each(self) -> list[dict[str, int]]:

@@ -69,7 +69,11 @@ def required_affinity(pod: PodInfo) -> RequiredNodeAffinity | None:
 
 def own_constraints(pod: PodInfo, action: str) -> tuple[SpreadConstraint, ...]:
     """Return the pod's own constraints with this action. Raises InvalidSelector."""
-    chosen = (each for each in pod.spec.get("topologySpreadConstraints") or () if each["whenUnsatisfiable"] == action)
+    chosen = (
+        constraint
+        for constraint in pod.spec.get("topologySpreadConstraints") or ()
+        if constraint["whenUnsatisfiable"] == action
+    )
     return tuple(_read(each, pod, _selector(each, pod)) for each in chosen)
 
 

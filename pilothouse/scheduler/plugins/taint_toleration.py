@@ -40,7 +40,11 @@ class TaintToleration(Plugin):
         if not tainted:
             return None
         effects = ("", PREFER_NO_SCHEDULE)
-        tolerations = [each for each in pod.spec.get("tolerations") or () if (each.get("effect") or "") in effects]
+        tolerations = [
+            toleration
+            for toleration in pod.spec.get("tolerations") or ()
+            if (toleration.get("effect") or "") in effects
+        ]
         counts = [
             sum(1 for _ in untolerated(node.taints, tolerations, (PREFER_NO_SCHEDULE,))) if node.taints else 0
             for node in nodes

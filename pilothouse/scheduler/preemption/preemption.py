@@ -94,7 +94,7 @@ class Preemption:
             elif found.pods:
                 candidates.append(found)
                 is_enough = len(candidates) >= enough or time.monotonic() > end
-                if is_enough and any(not each.broken_budgets for each in candidates):
+                if is_enough and any(not candidate.broken_budgets for candidate in candidates):
                     break
         return candidates
 

@@ -50,8 +50,8 @@ def find_victims(
     candidates = sorted((each for each in node.pods.values() if each.priority < pod.priority), key=importance)
     if not candidates:
         return Rejection(DefaultPreemption.name, ("No preemption victims found for incoming pod",), is_final=True)
-    for each in candidates:
-        filters.remove_pod(each, node)
+    for candidate in candidates:
+        filters.remove_pod(candidate, node)
     if (rejection := check_with_nominated(pod, node, filters, framework)) is not None:
         return rejection
     protected, free = split_by_budgets(candidates, budgets)
@@ -76,11 +76,11 @@ def _not_reprieved(
 ) -> list[PodInfo]:
     """Re-add every candidate that leaves room for the pod, and return the remaining victims."""
     victims = []
-    for each in candidates:
-        filters.add_pod(each, node)
+    for candidate in candidates:
+        filters.add_pod(candidate, node)
         if check_with_nominated(pod, node, filters, framework) is not None:
-            filters.remove_pod(each, node)
-            victims.append(each)
+            filters.remove_pod(candidate, node)
+            victims.append(candidate)
     return victims
 
 

@@ -144,7 +144,7 @@ class Allocator:
 def _least_count(request: Json) -> int:
     """Return the minimum number of devices of the request."""
     wishes = [request["exactly"]] if "exactly" in request else request.get("firstAvailable") or ()
-    return min((1 if each.get("allocationMode") == "All" else each.get("count") or 1 for each in wishes), default=0)
+    return min((1 if wish.get("allocationMode") == "All" else wish.get("count") or 1 for wish in wishes), default=0)
 
 
 def _shown(choice: _Choice) -> Json:

@@ -59,11 +59,11 @@ class DynamicResources(Plugin):
             claims = resource_claims_of(pod, self.handle.listers.resource_claims)
         except ClaimUnusable as error:
             return self.reject(str(error), final=True)
-        if any(not is_reserved_for(pod, each) and len(consumers_of(each)) >= MOST_CONSUMERS for each in claims):
+        if any(not is_reserved_for(pod, claim) and len(consumers_of(claim)) >= MOST_CONSUMERS for claim in claims):
             return self.reject("resourceclaim in use", final=True)
 
         def check(node: NodeInfo) -> Rejection | None:
-            if not all(_is_reached(each, node) for each in claims):
+            if not all(_is_reached(claim, node) for claim in claims):
                 return self.reject("resourceclaim not available on the node", final=True)
             try:
                 self._allocate(claims, node)
@@ -112,24 +112,24 @@ class DynamicResources(Plugin):
 
     def _allocate(self, claims: Sequence[Json], node: NodeInfo) -> list[tuple[Json, Json | None]]:
         """Return each claim with its new allocation; None for claims that have an allocation."""
-        waiting = [each for each in claims if allocation_of(each) is None]
+        waiting = [claim for claim in claims if allocation_of(claim) is None]
         if not waiting:
-            return [(each, None) for each in claims]
+            return [(claim, None) for claim in claims]
         listers = self.handle.listers
         devices = devices_for(node, listers.resource_slices.list())
         written = [allocation_of(each) for each in self.handle.listers.resource_claims.list()]
-        self._written = {key: each for key, each in self._written.items() if self._is_not_shown(key)}
+        self._written = {key: value for key, value in self._written.items() if self._is_not_shown(key)}
         coming = [allocation for reserved in self._reserved.values() for _, allocation in reserved]
         taken = {
-            (each["driver"], each["pool"], each["device"])
+            (result["driver"], result["pool"], result["device"])
             for allocation in (*written, *self._written.values(), *coming)
             if allocation is not None
-            for each in (allocation.get("devices") or {}).get("results") or ()
-            if not each.get("adminAccess")
+            for result in (allocation.get("devices") or {}).get("results") or ()
+            if not result.get("adminAccess")
         }
         allocations = Allocator(devices, taken, listers.device_classes).allocate(waiting)
         new = {uid_of(claim): allocation for claim, allocation in zip(waiting, allocations, strict=True)}
-        return [(each, new.get(uid_of(each))) for each in claims]
+        return [(claim, new.get(uid_of(claim))) for claim in claims]
 
     def _is_not_shown(self, key: str) -> bool:
         claim = self.handle.listers.resource_claims.get_by_key(key)
@@ -140,8 +140,8 @@ class DynamicResources(Plugin):
         if new is None:
             return True
         given_back = old is not None and allocation_of(old) is not None and allocation_of(new) is None
-        names = {each.get("resourceClaimName") for each in pod.spec.get("resourceClaims") or ()}
-        names |= {each.get("resourceClaimName") for each in pod.status.get("resourceClaimStatuses") or ()}
+        names = {claim.get("resourceClaimName") for claim in pod.spec.get("resourceClaims") or ()}
+        names |= {status.get("resourceClaimName") for status in pod.status.get("resourceClaimStatuses") or ()}
         return given_back or (namespace_of(new) == pod.namespace and name_of(new) in names)
 
 

@@ -43,8 +43,8 @@ def _current(slices: Iterable[Json]) -> Iterator[Json]:
     for each in slices:
         pools.setdefault((each["spec"]["driver"], each["spec"]["pool"]["name"]), []).append(each)
     for members in pools.values():
-        newest = max(each["spec"]["pool"]["generation"] for each in members)
-        current = [each for each in members if each["spec"]["pool"]["generation"] == newest]
+        newest = max(member["spec"]["pool"]["generation"] for member in members)
+        current = [member for member in members if member["spec"]["pool"]["generation"] == newest]
         if len(current) == current[0]["spec"]["pool"]["resourceSliceCount"]:
             yield from current
 

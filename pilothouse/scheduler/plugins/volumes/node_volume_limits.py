@@ -36,11 +36,11 @@ class NodeVolumeLimits(Plugin):
         def check(node: NodeInfo) -> Rejection | None:
             found = self.handle.listers.csi_nodes.get_by_key(node.name) or {}
             drivers = (found.get("spec") or {}).get("drivers") or ()
-            counts = ((each["name"], (each.get("allocatable") or {}).get("count")) for each in drivers)
+            counts = ((driver["name"], (driver.get("allocatable") or {}).get("count")) for driver in drivers)
             limits = {name: count for name, count in counts if count is not None}
             if not limits:
                 return None
-            there = {volume for each in node.pods.values() if each.claim_keys for volume in self._volumes(each)}
+            there = {volume for pod in node.pods.values() if pod.claim_keys for volume in self._volumes(pod)}
             new = wanted - there
             for driver in {driver for driver, _ in new} & limits.keys():
                 if sum(each == driver for each, _ in there | new) > limits[driver]:

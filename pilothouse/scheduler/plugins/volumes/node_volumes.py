@@ -63,7 +63,9 @@ def find_volumes(claims: PodClaims, node: NodeInfo, volumes: AssumedObjects, lis
 
         def matches(term: Json) -> bool:
             expressions = term.get("matchLabelExpressions") or ()
-            return bool(expressions) and all(node.labels.get(each["key"]) in each["values"] for each in expressions)
+            return bool(expressions) and all(
+                node.labels.get(expression["key"]) in expression["values"] for expression in expressions
+            )
 
         if not (not topologies or any(map(matches, topologies))):
             raise NodeConflict(NO_VOLUME)
@@ -82,7 +84,7 @@ def _matches(claims: Sequence[Json], node: NodeInfo, volumes: AssumedObjects) ->
     found: list[tuple[Json, Json]] = []
     for claim in sorted(claims, key=requested_size):
         taken = {name_of(volume) for volume, _ in found}
-        volume = _match(claim, [each for each in volumes if name_of(each) not in taken], node)
+        volume = _match(claim, [volume for volume in volumes if name_of(volume) not in taken], node)
         if volume is not None:
             found.append((volume, claim))
     return tuple(found)
