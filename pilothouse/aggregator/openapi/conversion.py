@@ -98,7 +98,7 @@ def _schema(schema: Any) -> Any:
         if key in out:
             out[key] = [_schema(each) for each in out[key]]
     if "properties" in out:
-        out["properties"] = {name: _schema(property) for name, property in out["properties"].items()}
+        out["properties"] = {name: _schema(value) for name, value in out["properties"].items()}
     # Isolate the reference: v3 allows no siblings of $ref, so a $ref with siblings moves into allOf.
     if not isinstance(out.get("$ref"), str):
         return out

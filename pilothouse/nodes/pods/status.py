@@ -70,7 +70,7 @@ def _status(pod: Json, state: PodState, addresses: Addresses) -> Json:
     if addresses.hosts:
         status |= {"hostIP": addresses.hosts[0], "hostIPs": [{"ip": host} for host in addresses.hosts]}
     if addresses.pods and state.has_sandbox:
-        status |= {"podIP": addresses.pods[0], "podIPs": [{"ip": pod} for pod in addresses.pods]}
+        status |= {"podIP": addresses.pods[0], "podIPs": [{"ip": address} for address in addresses.pods]}
     if state.kill is not None and state.kill.reason:
         status |= {"reason": state.kill.reason, "message": state.kill.message}
     for name, kinds in _LISTS.items():
