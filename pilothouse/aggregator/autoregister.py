@@ -120,12 +120,12 @@ class AutoRegisterController:
         self._api_services_at_start = frozenset(map(name_of, self._api_services.all()))
 
     async def check_api_service(self, name: str) -> None:
-        found, wanted = self._look_up(name), self._api_services_to_sync.get(name)
-        decision = decide(found.state, desired_state(wanted))
-        if decision.act is Act.FAIL and found.error is not None:
-            raise found.error
+        current, wanted = self._look_up(name), self._api_services_to_sync.get(name)
+        decision = decide(current.state, desired_state(wanted))
+        if decision.act is Act.FAIL and current.error is not None:
+            raise current.error
         if decision.act in self._acts and not (decision.once and name in self._synced_successfully):
-            await self._acts[decision.act](found.api_service, wanted or {})
+            await self._acts[decision.act](current.api_service, wanted or {})
         self._synced_successfully.add(name)
 
     def _look_up(self, name: str) -> _CurrentAPIService:
@@ -167,8 +167,10 @@ def autoregister_completion(wanted: Iterable[Json], api_services: APIServices) -
     """Return a check that passes once each APIService has been available at least once."""
     pending = set(map(name_of, wanted))
 
-    def changed(seen: list[Json]) -> None:
-        pending.difference_update(name_of(each) for each in seen if is_true(each, AVAILABLE))
+    def changed(changed_services: list[Json]) -> None:
+        pending.difference_update(
+            name_of(api_service) for api_service in changed_services if is_true(api_service, AVAILABLE)
+        )
 
     async def probe() -> None:
         if pending:

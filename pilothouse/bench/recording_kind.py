@@ -100,8 +100,8 @@ class RecordedRequest:
 class Tape:
     """Requests of one Recording."""
 
-    def __init__(self, who: Selector, status: Json) -> None:
-        self.who = who
+    def __init__(self, selector: Selector, status: Json) -> None:
+        self.who = selector
         self._counts: dict[RecordedRequest, int] = {}
         self._names: dict[RecordedRequest, set[str]] = {}  # request without its name -> names
         self._total: int = status.get("total") or 0
@@ -110,35 +110,35 @@ class Tape:
             fields = {key: value for key, value in entry.items() if key not in ("count", "nonResourceURL")}
             self._count(RecordedRequest(**fields, path=entry.get("nonResourceURL") or ""), entry["count"])
 
-    def add(self, asked: RecordedRequest) -> None:
+    def add(self, request: RecordedRequest) -> None:
         self._total += 1
-        self._count(asked, 1)
+        self._count(request, 1)
 
     @property
     def status(self) -> Json:
-        requests = [asked.to_json(count) for asked, count in self._counts.items()]
+        requests = [request.to_json(count) for request, count in self._counts.items()]
         status = {"requests": requests, "total": self._total, "distinct": len(requests)}
         return status | ({"left": self._left} if self._left else {})
 
-    def _count(self, asked: RecordedRequest, count: int) -> None:
-        asked = self._with_few_names(asked)
-        if asked in self._counts or len(self._counts) < _MAX_REQUESTS:
-            self._counts[asked] = self._counts.get(asked, 0) + count
+    def _count(self, request: RecordedRequest, count: int) -> None:
+        request = self._with_few_names(request)
+        if request in self._counts or len(self._counts) < _MAX_REQUESTS:
+            self._counts[request] = self._counts.get(request, 0) + count
         else:
             self._left += count
 
-    def _with_few_names(self, asked: RecordedRequest) -> RecordedRequest:
+    def _with_few_names(self, request: RecordedRequest) -> RecordedRequest:
         """Replace the name by * once a request has too many names."""
-        if not asked.name:
-            return asked
-        wildcard = replace(asked, name=MANY)
+        if not request.name:
+            return request
+        wildcard = replace(request, name=MANY)
         if wildcard in self._counts:
             return wildcard
         names = self._names.setdefault(wildcard, set()) if len(self._names) < _MAX_REQUESTS else {MANY}
-        names.add(asked.name)
-        if asked.name != MANY and len(names) <= _MAX_NAMES:
-            return asked
-        self._counts[wildcard] = sum(self._counts.pop(replace(asked, name=name), 0) for name in names)
+        names.add(request.name)
+        if request.name != MANY and len(names) <= _MAX_NAMES:
+            return request
+        self._counts[wildcard] = sum(self._counts.pop(replace(request, name=name), 0) for name in names)
         self._names.pop(wildcard, None)
         return wildcard
 
@@ -163,10 +163,10 @@ class Recordings:
         if obj is None:
             self._tapes.pop(name, None)
             return
-        who = Selector.of(obj.get("spec") or {})
+        selector = Selector.of(obj.get("spec") or {})
         if name not in self._tapes:
-            self._tapes[name] = Tape(who, obj.get("status") or {})
-        self._tapes[name].who = who
+            self._tapes[name] = Tape(selector, obj.get("status") or {})
+        self._tapes[name].who = selector
         self.kind.changed(name)
 
     def revised(self, name: str, obj: Json) -> Json | None:

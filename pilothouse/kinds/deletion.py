@@ -69,8 +69,8 @@ def with_finalizer(obj: Json, finalizer: str) -> Json:
 
 def without_finalizer(obj: Json, finalizer: str) -> Json:
     """Return a shallow copy of the object without the finalizer."""
-    kept = [name for name in finalizers_of(obj) if name != finalizer]
-    return {**obj, "metadata": {**metadata(obj), "finalizers": kept}}
+    remaining = [name for name in finalizers_of(obj) if name != finalizer]
+    return {**obj, "metadata": {**metadata(obj), "finalizers": remaining}}
 
 
 def is_deletion_candidate(obj: Json, finalizer: str) -> bool:

@@ -171,5 +171,5 @@ def _is_empty(term: Json) -> bool:
 
 
 def _raise_any(errors: Iterable[str]) -> None:
-    if found := list(errors):
-        raise InvalidSelector(aggregate(found))
+    if problems := list(errors):
+        raise InvalidSelector(aggregate(problems))

@@ -90,14 +90,14 @@ class Simulation:
             for running in (self.fleet.run(), self.pods.run(), self.events.run(), kubelets):
                 tasks.create_task(running)
 
-    async def _follow(self, resource: GroupVersionResource, told: Behaviors | Stages) -> None:
+    async def _follow(self, resource: GroupVersionResource, follower: Behaviors | Stages) -> None:
         """Follow behaviours or stages, and wait for the existing ones, which must apply from the start."""
 
         def forget(deleted: Deleted) -> None:
             if (obj := last_known_state(deleted)) is not None:
-                told.remove(name_of(obj))
+                follower.remove(name_of(obj))
 
-        handler = ResourceEventHandlerFuncs(add=told.set, update=lambda old, new: told.set(new), delete=forget)
+        handler = ResourceEventHandlerFuncs(add=follower.set, update=lambda old, new: follower.set(new), delete=forget)
         await self._context.informer(resource).add_event_handler(handler).wait_synced()
 
     def _tell(self, obj: Json, type_: str, reason: str, message: str) -> None:
@@ -138,12 +138,12 @@ async def install(definition: Json, client: Client) -> None:
 
 async def install_classes(client: Client) -> None:
     """Create the classes; existing classes stay unchanged."""
-    for version, plural, made in (
+    for version, plural, class_object in (
         ("storage.k8s.io/v1", "storageclasses", _STORAGE),
         ("networking.k8s.io/v1", "ingressclasses", _INGRESS),
     ):
         with suppress(AlreadyExists):
-            await client.resource(version, plural).create(made)
+            await client.resource(version, plural).create(class_object)
 
 
 async def install_reader_role(client: Client) -> None:

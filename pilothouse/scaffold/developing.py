@@ -104,22 +104,22 @@ class Reloader:
     async def run(self, stop: asyncio.Event) -> None:
         """Run the program until `stop` is set. Returns after the process has ended."""
         while not stop.is_set():
-            seen = snapshot(self._folder)
+            before = snapshot(self._folder)
             child = await asyncio.create_subprocess_exec(*self._command, cwd=self._folder, **NEW_PROCESS_GROUP)
             try:
-                await self._until_changed(seen, child, stop)
+                await self._until_changed(before, child, stop)
                 if not stop.is_set() and child.returncode is None:
                     child.kill()  # the next process continues its work; only the last process cleans up
             finally:
                 await _end(child)
 
-    async def _until_changed(self, seen: Snapshot, child: Process, stop: asyncio.Event) -> None:
+    async def _until_changed(self, before: Snapshot, child: Process, stop: asyncio.Event) -> None:
         reported = False
         while not stop.is_set():
             if child.returncode is not None and not reported:
                 reported = True
                 self._report(f"The server exited with code {child.returncode}. It restarts when a file changes.")
-            if changed := changes(seen, snapshot(self._folder)):
+            if changed := changes(before, snapshot(self._folder)):
                 self._report(f"{', '.join(changed)} changed.")
                 return
             await _wait(stop, _POLL_INTERVAL)

@@ -53,8 +53,8 @@ class SchedulingCycle:
         self, pod: PodInfo, filters: PodFilters, nodes: Sequence[NodeInfo], diagnosis: Diagnosis
     ) -> list[NodeInfo]:
         if filters.names is not None:
-            found = (self._handle.cache.node(name) for name in sorted(filters.names))
-            nodes = [node for node in found if node is not None]
+            named = (self._handle.cache.node(name) for name in sorted(filters.names))
+            nodes = [node for node in named if node is not None]
             text = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(filters.narrowed_by))}]"
             diagnosis.for_absent = Rejection(filters.narrowed_by[0], (text,), is_final=True)
             diagnosis.plugins.update(filters.narrowed_by)
@@ -90,9 +90,9 @@ def check_with_nominated(pod: PodInfo, node: NodeInfo, filters: PodFilters, fram
     must not count.
     """
     coming = [
-        each
-        for each in framework.handle.nominator.pods_for(node.name)
-        if each.priority >= pod.priority and each.uid != pod.uid and each.uid not in node.pods
+        nominated
+        for nominated in framework.handle.nominator.pods_for(node.name)
+        if nominated.priority >= pod.priority and nominated.uid != pod.uid and nominated.uid not in node.pods
     ]
     if coming:
         with_them, crowded = filters.copy(), node.copy()

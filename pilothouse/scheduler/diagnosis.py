@@ -58,13 +58,13 @@ class FitError(Exception):
         self.diagnosis, self.all_nodes = diagnosis, all_nodes
 
     def __str__(self) -> str:
-        found = self.diagnosis
+        diagnosis = self.diagnosis
         text = f"0/{self.all_nodes} nodes are available:"
-        if found.pre_filter_message:
-            text += f" {found.pre_filter_message}."
+        if diagnosis.pre_filter_message:
+            text += f" {diagnosis.pre_filter_message}."
         elif reasons := self._reasons():
             text += f" {', '.join(reasons)}."
-        return f"{text} {found.post_filter_message}" if found.post_filter_message else text
+        return f"{text} {diagnosis.post_filter_message}" if diagnosis.post_filter_message else text
 
     def _reasons(self) -> list[str]:
         """Return each reason with its number of nodes, sorted as text, like upstream."""

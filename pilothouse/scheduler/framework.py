@@ -56,11 +56,11 @@ class Framework:
     def __init__(self, handle: Handle) -> None:
         self.handle = handle
         self._made: dict[type[Plugin], Plugin] = {}
-        self._pre_enqueue = [self._plugin(each) for each in table.PRE_ENQUEUE]
-        self._filter = [self._plugin(each) for each in table.FILTER]
-        self._score = [(self._plugin(each), weight) for each, weight in table.SCORE]
-        self._reserve = [self._plugin(each) for each in table.RESERVE]
-        self._pre_bind = [self._plugin(each) for each in table.PRE_BIND]
+        self._pre_enqueue = [self._plugin(plugin) for plugin in table.PRE_ENQUEUE]
+        self._filter = [self._plugin(plugin) for plugin in table.FILTER]
+        self._score = [(self._plugin(plugin), weight) for plugin, weight in table.SCORE]
+        self._reserve = [self._plugin(plugin) for plugin in table.RESERVE]
+        self._pre_bind = [self._plugin(plugin) for plugin in table.PRE_BIND]
 
     def event_hints(self) -> Mapping[str, Sequence[EventHint]]:
         return {plugin.name: plugin.events for plugin in self._made.values()}

@@ -127,7 +127,7 @@ class ClusterState:
             self._queue.move_all(POD_DELETED, known.pod)
         elif nominated:
             priority = pod["spec"].get("priority") or 0
-            self._queue.move_all(POD_DELETED, pod, only=lambda each: each.priority <= priority)
+            self._queue.move_all(POD_DELETED, pod, only=lambda waiting: waiting.priority <= priority)
 
     def _assigned(self, pod: PodInfo) -> None:
         self._cache.set_pod(pod)
@@ -141,7 +141,7 @@ class ClusterState:
             self._nominator.set(new)
         self._queue.update(old, new)
         if old.nominated_node and old.nominated_node != new.nominated_node:
-            self._queue.move_all(POD_DELETED, old.pod, only=lambda each: each.priority <= old.priority)
+            self._queue.move_all(POD_DELETED, old.pod, only=lambda waiting: waiting.priority <= old.priority)
 
     def _is_ours(self, pod: Json) -> bool:
         return (pod["spec"].get("schedulerName") or DEFAULT_SCHEDULER) in self._profiles

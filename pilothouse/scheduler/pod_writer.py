@@ -69,14 +69,14 @@ def _changed_node(pod: PodInfo, nominated: str | None) -> Json:
 
 def _changed_condition(pod: PodInfo, kind: str, status: str, reason: str, message: str) -> Json:
     """Return a status with the condition; empty if the pod has the condition already."""
-    found = find_condition(pod.pod, kind) or {}
+    condition = find_condition(pod.pod, kind) or {}
     wanted: Json = {"type": kind, "status": status, "reason": reason, "message": message}
     if generation := pod.pod["metadata"].get("generation"):
         wanted["observedGeneration"] = generation
-    if wanted.items() <= found.items():
+    if wanted.items() <= condition.items():
         return {}
-    moved = found.get("status") != status
-    since = now() if moved else found.get("lastTransitionTime")
+    moved = condition.get("status") != status
+    since = now() if moved else condition.get("lastTransitionTime")
     return {"conditions": [{**wanted, "lastProbeTime": None, "lastTransitionTime": since}]}
 
 

@@ -80,16 +80,16 @@ async def _scheduler(context: ControllerContext, handle: Handle, informers: Info
     state = ClusterState(handle, queue)
     writer, events = PodWriter(context.client), SchedulerEvents(context.client, context.clock)
     preemption = Preemption(framework, queue, writer, events)
-    seen = [context.informer(NODES).add_event_handler(state.nodes())]
+    registrations = [context.informer(NODES).add_event_handler(state.nodes())]
     for name, informer in informers.items():
         handler = _handler(state, name)
         registration = informer.add_event_handler(handler) if handler is not None else None
         # Do not wait for APIs that may not be served, such as ResourceClaims; pods with claims wait until the claims
         # are listed.
         if registration is not None and name not in _MAY_BE_MISSING:
-            seen.append(registration)
+            registrations.append(registration)
     awaited = (informer for name, informer in informers.items() if name not in _MAY_BE_MISSING)
-    await wait_for_cache_sync(*awaited, *seen)
+    await wait_for_cache_sync(*awaited, *registrations)
     await Scheduler(framework, queue, writer, events, preemption).run()
 
 

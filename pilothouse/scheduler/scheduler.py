@@ -117,19 +117,19 @@ class Scheduler:
             self._events.scheduled(pod, node_name)
 
     def _preempt(self, queued: QueuedPod, error: FitError) -> None:
-        found = error.diagnosis
-        if found.pre_filter_message and DynamicResources.name not in found.plugins:
+        diagnosis = error.diagnosis
+        if diagnosis.pre_filter_message and DynamicResources.name not in diagnosis.plugins:
             # Upstream's DynamicResources plugin fails here because it has no state for the pod, and no further plugin
             # is called.
-            found.post_filter_message, nominated = "not found", None
+            diagnosis.post_filter_message, nominated = "not found", None
         else:
-            outcome = self._preemption.make_room(queued.pod, found)
+            outcome = self._preemption.make_room(queued.pod, diagnosis)
             nominated = outcome.nominated
             if outcome.message:
                 has_claims = bool(queued.pod.spec.get("resourceClaims"))
                 about_claims = "still not schedulable" if has_claims else "no new claims to deallocate"
-                found.post_filter_message = f"{about_claims}, {outcome.message}"
-        self._fail(queued, UNSCHEDULABLE, str(error), nominated=nominated, rejected_by=found.plugins)
+                diagnosis.post_filter_message = f"{about_claims}, {outcome.message}"
+        self._fail(queued, UNSCHEDULABLE, str(error), nominated=nominated, rejected_by=diagnosis.plugins)
 
     def _fail(
         self,

@@ -171,19 +171,19 @@ def fault_object(name: str, wishes: dict[str, Any]) -> Json:
 
     Raises TypeError for unknown fields.
     """
-    given = {_camel(word): value for word, value in wishes.items() if value is not None}
-    if unknown := sorted(set(given) - {*_MATCH, *_EFFECT}):
+    fields = {_camel(word): value for word, value in wishes.items() if value is not None}
+    if unknown := sorted(set(fields) - {*_MATCH, *_EFFECT}):
         raise TypeError(
             f"unknown fields of a Fault: {', '.join(unknown)}; match fields: {', '.join(_MATCH)}; "
             f"effect fields: {', '.join(_EFFECT)}"
         )
-    if isinstance(given.get("answer"), int):
-        given["answer"] = {"code": given["answer"]}
-    if isinstance(given.get("delay"), str):
-        given["delay"] = {"duration": given["delay"]}
-    match = {word: _listed(given[word]) for word in _MATCH if word in given}
+    if isinstance(fields.get("answer"), int):
+        fields["answer"] = {"code": fields["answer"]}
+    if isinstance(fields.get("delay"), str):
+        fields["delay"] = {"duration": fields["delay"]}
+    match = {word: _listed(fields[word]) for word in _MATCH if word in fields}
     return bench_object(
-        "Fault", name, {"match": match, "effect": {word: given[word] for word in _EFFECT if word in given}}
+        "Fault", name, {"match": match, "effect": {word: fields[word] for word in _EFFECT if word in fields}}
     )
 
 

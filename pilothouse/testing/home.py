@@ -53,12 +53,12 @@ def new_home(data_dir: Path | None, flags: Mapping[str, Flag]) -> Iterator[Home]
         all_flags = {"data_dir": home, **DEFAULTS, **flags}
         all_flags.setdefault("unsafe_no_fsync", data_dir is None and "etcd_servers" not in flags)
         all_flags.setdefault("kubeconfig_out", scratch / "admin.kubeconfig")
-        given = str(flags.get("token_auth_file", ""))
+        token_auth_file = str(flags.get("token_auth_file", ""))
         # Write a token file with the administrator's token and the given tokens.
         file = scratch / "tokens.csv"
         file.touch(mode=0o600)
-        others = Path(given).read_text(encoding="utf-8") if given else ""
-        file.write_text(f'{token},{ADMIN},{ADMIN},"system:masters"\n{others}', encoding="utf-8")
+        other_tokens = Path(token_auth_file).read_text(encoding="utf-8") if token_auth_file else ""
+        file.write_text(f'{token},{ADMIN},{ADMIN},"system:masters"\n{other_tokens}', encoding="utf-8")
         all_flags["token_auth_file"] = file
         yield Home(home, scratch, token, command_line(all_flags), flags)
 

@@ -76,11 +76,11 @@ class _Sender:
         self._users = {api.kubeconfig: api}
 
     def __call__(self, user: BlockingAPI, *args: Any, **kwargs: Any) -> Answer:
-        known = self._users.get(user.kubeconfig)
-        if known is None:
+        connection = self._users.get(user.kubeconfig)
+        if connection is None:
             some = next(iter(self._users.values()))
-            known = self._users[user.kubeconfig] = replace(some, kubeconfig=user.kubeconfig, token="")
-        return self._loop.run(known.request(*args, **kwargs))
+            connection = self._users[user.kubeconfig] = replace(some, kubeconfig=user.kubeconfig, token="")
+        return self._loop.run(connection.request(*args, **kwargs))
 
 
 class LoopThread:

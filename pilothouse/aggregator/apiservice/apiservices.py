@@ -21,7 +21,7 @@ from pilothouse.machinery.versions import preference
 
 class APIServices(RegistryInformer):
     def of_group(self, group: str) -> list[Json]:
-        return [each for each in self.all() if group_of(each) == group]
+        return [api_service for api_service in self.all() if group_of(api_service) == group]
 
 
 def sorted_by_group_and_version(api_services: Iterable[Json]) -> list[list[Json]]:

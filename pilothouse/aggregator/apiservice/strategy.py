@@ -137,8 +137,8 @@ def validate_api_service(api_service: Json) -> Errors:
             size = f"{len(base64.b64decode(bundle))} bytes"
             yield invalid(_SPEC.child("caBundle"), size, "local APIServices may not have a caBundle")
         if spec.get("insecureSkipTLSVerify"):
-            why = "local APIServices may not have insecureSkipTLSVerify"
-            yield invalid(_SPEC.child("insecureSkipTLSVerify"), True, why)
+            message = "local APIServices may not have insecureSkipTLSVerify"
+            yield invalid(_SPEC.child("insecureSkipTLSVerify"), True, message)
     else:
         service, path = spec["service"], _SPEC.child("service")
         for name in ("namespace", "name"):
@@ -165,12 +165,12 @@ def validate_status_update(api_service: Json, old: Json) -> Errors:
 
 
 def _name_rule(spec: Json) -> Callable[[str, bool], list[str]]:
-    wanted = f"{spec.get('version') or ''}.{spec.get('group') or ''}"
+    expected = f"{spec.get('version') or ''}.{spec.get('group') or ''}"
 
     def rule(name: str, prefix: bool) -> list[str]:
         if problems := is_valid_path_segment_name(name):
             return problems
-        return [] if name == wanted else [f'must be `spec.version+"."+spec.group`: {quote(wanted)}']
+        return [] if name == expected else [f'must be `spec.version+"."+spec.group`: {quote(expected)}']
 
     return rule
 

@@ -74,10 +74,10 @@ class ServiceCheck:
         if not slices:
             return unavailable("EndpointsNotFound", f"cannot find endpointslices for {self._named}")
         name = port.get("name") or ""
-        if any(_has_endpoint(each, name) for each in slices):
+        if any(_has_endpoint(endpoint_slice, name) for endpoint_slice in slices):
             return None
-        why = f"endpointslices for {self._named} have no addresses with port name {quote(name)}"
-        return unavailable("MissingEndpoints", why)
+        message = f"endpointslices for {self._named} have no addresses with port name {quote(name)}"
+        return unavailable("MissingEndpoints", message)
 
     @property
     def _named(self) -> str:

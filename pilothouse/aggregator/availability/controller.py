@@ -144,9 +144,9 @@ class RemoteAvailableController(AvailableController):
 
 
 def _by_service(api_services: list[Json]) -> dict[ServiceName, set[str]]:
-    found: dict[ServiceName, set[str]] = {}
+    index: dict[ServiceName, set[str]] = {}
     for api_service in api_services:
         if (service := api_service["spec"].get("service")) is not None:
             key = ServiceName(service.get("namespace") or "", service.get("name") or "")
-            found.setdefault(key, set()).add(name_of(api_service))
-    return found
+            index.setdefault(key, set()).add(name_of(api_service))
+    return index

@@ -21,9 +21,9 @@ def apis_handler(api_services: APIServices) -> Handler:
     def current() -> Json:
         """Return the cached document; rebuild after a change of any APIService object."""
         nonlocal known, document
-        found = api_services.all()
-        if found != known:
-            known, document = found, api_group_list(_groups(found))
+        current = api_services.all()
+        if current != known:
+            known, document = current, api_group_list(_groups(current))
         return document
 
     return any_method(current)
@@ -51,9 +51,9 @@ def _groups(api_services: Iterable[Json]) -> Iterator[Json]:
 def _group(members: list[Json]) -> Json:
     """Return the APIGroup; the first version in order is the preferred version."""
     (in_order,) = sorted_by_group_and_version(members)
-    return _entry(group_of(members[0]), [each["spec"]["version"] for each in in_order])
+    return _entry(group_of(members[0]), [api_service["spec"]["version"] for api_service in in_order])
 
 
 def _entry(group: str, versions: list[str]) -> Json:
-    shown = [{"groupVersion": str(GroupVersion(group, version)), "version": version} for version in versions]
-    return {"name": group, "versions": shown, "preferredVersion": shown[0]}
+    entries = [{"groupVersion": str(GroupVersion(group, version)), "version": version} for version in versions]
+    return {"name": group, "versions": entries, "preferredVersion": entries[0]}

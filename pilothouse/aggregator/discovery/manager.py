@@ -231,5 +231,5 @@ def _order(name: str, versions: Mapping[str, RankedVersion]) -> tuple[int, str]:
 
 
 def _group(name: str, versions: Mapping[str, RankedVersion]) -> Json:
-    ordered = sorted(versions.values(), key=lambda each: each.order)
-    return {"metadata": {"name": name}, "versions": [each.discovery for each in ordered]}
+    ordered = sorted(versions.values(), key=lambda version: version.order)
+    return {"metadata": {"name": name}, "versions": [version.discovery for version in ordered]}

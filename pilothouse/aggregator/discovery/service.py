@@ -67,9 +67,9 @@ class ServiceDiscovery:
         return self._outcome
 
     async def _ask(self, handler: Handler) -> Versions | DownloadFailed | None:
-        wanted = Download("/apis", _USER, accept=_ACCEPT, etag=self._etag, timeout=self._timeout)
+        download = Download("/apis", _USER, accept=_ACCEPT, etag=self._etag, timeout=self._timeout)
         try:
-            answer = await wanted.get(handler)
+            answer = await download.get(handler)
             if answer.status == 304 and self._etag:
                 return self._known
             if answer.status == 503:
@@ -128,8 +128,8 @@ def decode_resource_list(body: bytes, group_version: GroupVersion) -> Versions:
         name, slash, subresource = resource["resource"].partition("/")
         if slash:
             _add_subresource(parents, name, {**resource, "resource": subresource})
-    shown = {"version": group_version.version, **_list("resources", list(parents.values()))}
-    return {group_version: shown}
+    discovery = {"version": group_version.version, **_list("resources", list(parents.values()))}
+    return {group_version: discovery}
 
 
 def _resource(resource: Json) -> Json:
@@ -170,12 +170,12 @@ def _add_subresource(parents: dict[str, Json], name: str, child: Json) -> None:
     if parent["scope"] != child["scope"]:
         raise MalformedDiscovery(f"{name} and its subresource {child['resource']} are not of the same scope")
     kind: Json = child["responseKind"]
-    shown = {
+    resource = {
         "subresource": child["resource"],
         "responseKind": (kind if kind["kind"] else _kind({})),
         "verbs": child["verbs"],
     }
-    parent.setdefault("subresources", []).append(shown)
+    parent.setdefault("subresources", []).append(resource)
 
 
 def _loads(body: bytes) -> Json:

@@ -72,9 +72,9 @@ class OpenAPIAggregationController:
 
     async def _sync(self, name: str) -> Requeue | None:
         try:
-            found = await self._specs.update(name)
+            is_known = await self._specs.update(name)
         except DownloadFailed as failure:
             log.log(v(2), "loading the OpenAPI documents of %s failed: %s", name, failure)
             return Requeue(self._failures.when(name))
         self._failures.forget(name)
-        return Requeue(SUCCESSFUL_UPDATE_DELAY) if found else None
+        return Requeue(SUCCESSFUL_UPDATE_DELAY) if is_known else None

@@ -93,10 +93,10 @@ def _schema(schema: Any) -> Any:
     out = dict(schema)
     for key in _SCHEMA_IN:
         if key in out:
-            out[key] = [_schema(each) for each in out[key]] if isinstance(out[key], list) else _schema(out[key])
+            out[key] = [_schema(item) for item in out[key]] if isinstance(out[key], list) else _schema(out[key])
     for key in _SCHEMAS_IN:
         if key in out:
-            out[key] = [_schema(each) for each in out[key]]
+            out[key] = [_schema(item) for item in out[key]]
     if "properties" in out:
         out["properties"] = {name: _schema(value) for name, value in out["properties"].items()}
     # Isolate the reference: v3 allows no siblings of $ref, so a $ref with siblings moves into allOf.

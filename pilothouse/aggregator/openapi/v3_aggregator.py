@@ -54,8 +54,8 @@ class SpecProxier:
     def put(self, service: RemoteService) -> None:
         """Add or replace the service with this name."""
         known = self._services.get(service.name)
-        kept = RemoteDocuments(service, known.by_path, known.v2) if known else RemoteDocuments(service)
-        self._services[service.name] = kept
+        documents = RemoteDocuments(service, known.by_path, known.v2) if known else RemoteDocuments(service)
+        self._services[service.name] = documents
 
     def remove(self, name: str) -> None:
         """Remove the documents of an APIService; a no-op if absent."""
@@ -71,7 +71,7 @@ class SpecProxier:
             await self._convert(known)
         else:
             index = await _parsed(answer)
-            found: dict[str, DownloadedDocument] = {}
+            documents: dict[str, DownloadedDocument] = {}
             for path in (_own_path(known.service), _group_path(known.service)):
                 paths = index.get("paths")
                 entry = paths.get(path) if isinstance(paths, dict) else None
@@ -79,10 +79,10 @@ class SpecProxier:
                 url = url if isinstance(url, str) else None
                 if url is None:
                     continue
-                there = known.by_path.get(path)
-                unchanged = there is not None and there.url == url and "?" in url
-                found[path] = there if there and unchanged else await self._document(known, path, url)
-            known.by_path = found
+                existing = known.by_path.get(path)
+                unchanged = existing is not None and existing.url == url and "?" in url
+                documents[path] = existing if existing and unchanged else await self._document(known, path, url)
+            known.by_path = documents
         return True
 
     def own(self) -> dict[str, Document]:
@@ -95,21 +95,21 @@ class SpecProxier:
 
     def of_groups(self) -> dict[str, Document]:
         """Return the group documents by path; the version with the highest priority wins."""
-        found: dict[str, Document] = {}
+        documents: dict[str, Document] = {}
         for known in by_priority(self._services.values()):
             path = _group_path(known.service)
             if path in known.by_path:
-                found.setdefault(path, known.by_path[path].document)
-        return found
+                documents.setdefault(path, known.by_path[path].document)
+        return documents
 
     async def _document(self, known: RemoteDocuments, path: str, url: str) -> DownloadedDocument:
         answer = await self._get(known, f"{_ROOT}/{path}")
         await _parsed(answer)
         tag = answer.etag.removeprefix("W/").strip('"')
         etag = tag if _PLAIN_TAG.fullmatch(tag) else ""
-        there = known.by_path.get(path)
-        if there and there.document.etag == etag:
-            return DownloadedDocument(there.document, url)
+        existing = known.by_path.get(path)
+        if existing and existing.document.etag == etag:
+            return DownloadedDocument(existing.document, url)
         return DownloadedDocument(await asyncio.to_thread(Document.of, answer.body, etag=etag), url)
 
     async def _convert(self, known: RemoteDocuments) -> None:

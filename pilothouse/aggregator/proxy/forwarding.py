@@ -103,15 +103,15 @@ class Forwarding:
         if self.deadline is not None or self.request.disconnected is None:
             return await connection.head()
         head = asyncio.ensure_future(connection.head())
-        gone = asyncio.ensure_future(self.request.disconnected())
+        disconnected = asyncio.ensure_future(self.request.disconnected())
         try:
-            await asyncio.wait({head, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({head, disconnected}, return_when=asyncio.FIRST_COMPLETED)
             if not head.done():
                 raise BackendFailed("context canceled")
             return head.result()
         finally:
             head.cancel()
-            gone.cancel()
+            disconnected.cancel()
 
     def _send(self, connection: BackendExchange, body: bytes | None) -> asyncio.Task[None] | None:
         if body is not None:

@@ -111,8 +111,8 @@ class _Remote:
             async with asyncio.timeout(_DISCOVERY_TIMEOUT):
                 return self._checked(await forwarding.run())
         except (BackendFailed, TimeoutError) as error:
-            why = str(error) or DEADLINE_EXCEEDED
-            return _error(503, UNREACHABLE_SERVICE + why)
+            reason = str(error) or DEADLINE_EXCEEDED
+            return _error(503, UNREACHABLE_SERVICE + reason)
 
     @property
     def _place(self) -> TransportConfig:

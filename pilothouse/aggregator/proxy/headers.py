@@ -30,7 +30,7 @@ _MOST_NAMED = 256
 def forwarded(request: Request, target: Target) -> Headers:
     """Return the headers for the aggregated server, including the identity headers."""
     named = _named_by_connection(request.headers)
-    kept = [
+    headers = [
         (name, value)
         for name, value in request.headers
         if name not in _NOT_FORWARDED and name not in named and not name.startswith(_REMOTE)
@@ -38,7 +38,7 @@ def forwarded(request: Request, target: Target) -> Headers:
     authority = target.authority.encode("latin-1")
     return [
         (b"host", authority),
-        *kept,
+        *headers,
         *forwarded_for(request),
         (b"x-forwarded-host", authority),
         (b"x-forwarded-proto", b"https"),

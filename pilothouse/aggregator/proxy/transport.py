@@ -105,15 +105,15 @@ class ProxyTransport:
         return (await self._current()).tls
 
     async def _current(self) -> _CurrentPool:
-        made = self._made
-        if made is None or made.generation != self._certificate.generation:
+        pool = self._made
+        if pool is None or pool.generation != self._certificate.generation:
             # Imported with the first remote APIService, because the import brings all of HTTP/2.
             from pilothouse.apiserver.outbound.pool import ConnectionPool
 
             async with self._making:
-                generation, made = self._certificate.generation, self._made
-                if made is not None and made.generation == generation:
-                    return made
+                generation, pool = self._certificate.generation, self._made
+                if pool is not None and pool.generation == generation:
+                    return pool
                 try:
                     tls = await asyncio.to_thread(self._context, _HTTP1)
                     pooled = await asyncio.to_thread(self._context, _HTTP2)
@@ -122,7 +122,7 @@ class ProxyTransport:
                 self.close()
                 self._made = _CurrentPool(generation, tls, ConnectionPool(pooled, self.config.server_name))
                 return self._made
-        return made
+        return pool
 
     def _context(self, protocols: list[str]) -> ssl.SSLContext:
         insecure = self.config.insecure
@@ -155,16 +155,16 @@ class Transports:
         self._transports: dict[TransportConfig, ProxyTransport] = {}
 
     def get(self, config: TransportConfig) -> ProxyTransport:
-        found = self._transports.get(config)
-        if found is None:
-            found = self._transports[config] = ProxyTransport(config, self._certificate)
-        return found
+        transport = self._transports.get(config)
+        if transport is None:
+            transport = self._transports[config] = ProxyTransport(config, self._certificate)
+        return transport
 
     def drop(self, config: TransportConfig) -> None:
         """Close the transport's idle connections. Running requests keep theirs; a later use creates a new transport."""
-        found = self._transports.pop(config, None)
-        if found is not None:
-            found.close()
+        transport = self._transports.pop(config, None)
+        if transport is not None:
+            transport.close()
 
     def close(self) -> None:
         for config in list(self._transports):

@@ -60,21 +60,21 @@ class Fault:
     @property
     def delay(self) -> float:
         """Delay in seconds, with new jitter each time."""
-        given = self.effect.get("delay") or {}
-        return _seconds(given.get("duration")) + random.random() * _seconds(given.get("jitter"))
+        delay = self.effect.get("delay") or {}
+        return _seconds(delay.get("duration")) + random.random() * _seconds(delay.get("jitter"))
 
     @property
     def refusal(self) -> StatusError | None:
-        given = self.effect.get("answer")
-        if given is None:
+        answer = self.effect.get("answer")
+        if answer is None:
             return None
-        code = given["code"]
+        code = answer["code"]
         status: Json = {
             "code": code,
-            "reason": given.get("reason") or _REASONS.get(code, ""),
-            "message": given.get("message") or f"injected by the Fault {self.name}",
+            "reason": answer.get("reason") or _REASONS.get(code, ""),
+            "message": answer.get("message") or f"injected by the Fault {self.name}",
         }
-        if wait := given.get("retryAfterSeconds"):
+        if wait := answer.get("retryAfterSeconds"):
             status["details"] = {"retryAfterSeconds": wait}
         return from_status(status)
 
@@ -109,8 +109,8 @@ class Selector:
     user_agents: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, given: Json) -> Selector:
-        return cls(tuple(given.get("users") or ()), tuple(given.get("userAgents") or ()))
+    def of(cls, spec: Json) -> Selector:
+        return cls(tuple(spec.get("users") or ()), tuple(spec.get("userAgents") or ()))
 
     def fits(self, user: str, agent: str, *, own: bool = False) -> bool:
         """Whether the client matches. With `own` (a loopback call of the server), the user must be named."""
@@ -130,9 +130,9 @@ class Match:
     names: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, given: Json) -> Match:
-        verbs, resources, namespaces = (frozenset(given.get(key) or ()) for key in ("verbs", "resources", "namespaces"))
-        return cls(Selector.of(given), verbs - {"*"}, resources, namespaces, tuple(given.get("names") or ()))
+    def of(cls, spec: Json) -> Match:
+        verbs, resources, namespaces = (frozenset(spec.get(key) or ()) for key in ("verbs", "resources", "namespaces"))
+        return cls(Selector.of(spec), verbs - {"*"}, resources, namespaces, tuple(spec.get("names") or ()))
 
     def fits(self, request: Request, *, own: bool) -> bool:
         info = request.info

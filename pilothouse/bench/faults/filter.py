@@ -83,14 +83,14 @@ class FaultyWatcher(CacheWatcher):
 
     def __init__(self, watcher: CacheWatcher, effect: Json, store: Store, cut: Callable[[], None]) -> None:
         # Only the type of the base class is used: every method that a reader calls is overridden.
-        given = effect.get("watch") or {}
+        watch = effect.get("watch") or {}
         self._watcher = watcher
         self._store = store
         self._cut = cut
-        self._cut_after: int | None = given.get("cutAfterEvents")
-        self._expire_after: int | None = given.get("expireAfterEvents")
-        self._drop: int = given.get("dropEvery") or 0
-        self._duplicate: int = given.get("duplicateEvery") or 0
+        self._cut_after: int | None = watch.get("cutAfterEvents")
+        self._expire_after: int | None = watch.get("expireAfterEvents")
+        self._drop: int = watch.get("dropEvery") or 0
+        self._duplicate: int = watch.get("duplicateEvery") or 0
         self._lag: int = effect.get("staleByRevisions") or 0
         self._again: deque[WatchEvent] = deque()
         self._seen = 0

@@ -148,5 +148,5 @@ class Behaviors:
             tell()
 
 
-def _selector(given: Json | None) -> Selector | None:
-    return None if given is None else from_label_selector(given)
+def _selector(selector: Json | None) -> Selector | None:
+    return None if selector is None else from_label_selector(selector)

@@ -75,8 +75,8 @@ class ContainerBehavior:
 
     def answer_to(self, command: list[str]) -> ExecAnswer | None:
         """Return the configured response with the longest matching prefix; None = default response."""
-        fitting = (each for each in self.exec or () if tuple(command[: len(each.command)]) == each.command)
-        return max(fitting, key=lambda each: len(each.command), default=None)
+        fitting = (answer for answer in self.exec or () if tuple(command[: len(answer.command)]) == answer.command)
+        return max(fitting, key=lambda answer: len(answer.command), default=None)
 
     def fails(self, probe: str) -> bool:
         return probe in (self.failing_probes or ())
@@ -102,8 +102,8 @@ def over(first: T, second: T) -> T:
     """Return `first`, with unset fields taken from `second`."""
     if first == second:
         return first
-    given: dict[str, Any] = {field.name: getattr(first, field.name) for field in fields(first)}
-    return replace(second, **{name: value for name, value in given.items() if value is not None})
+    values: dict[str, Any] = {field.name: getattr(first, field.name) for field in fields(first)}
+    return replace(second, **{name: value for name, value in values.items() if value is not None})
 
 
 class InvalidBehavior(ValueError):
@@ -140,10 +140,12 @@ def annotated_names(annotations: Mapping[str, str]) -> list[str]:
 
 
 def _of_containers(whole: Json) -> Json:
-    found: Json = whole.get("containers") or {}
-    if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values() if each is not None):
+    containers: Json = whole.get("containers") or {}
+    if not isinstance(containers, dict) or not all(
+        isinstance(value, dict) for value in containers.values() if value is not None
+    ):
         raise InvalidBehavior("containers: must be an object of objects")
-    return found
+    return containers
 
 
 def annotated_node(annotations: Mapping[str, str]) -> NodeBehavior:
@@ -160,20 +162,20 @@ def _json(text: str | None) -> Json:
     if not text:
         return {}
     try:
-        found = orjson.loads(text)
+        behavior = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise InvalidBehavior(f"{BEHAVIOR}: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(behavior, dict):
         raise InvalidBehavior(f"{BEHAVIOR}: must be an object")
-    return found
+    return behavior
 
 
-def _read(given: Json, known: Mapping[str, tuple[str, Callable[[Any], Any]]]) -> dict[str, Any]:
+def _read(values: Json, parsers: Mapping[str, tuple[str, Callable[[Any], Any]]]) -> dict[str, Any]:
     read: dict[str, Any] = {}
-    for name, value in given.items():
-        if name not in known:
-            raise InvalidBehavior(f"{name}: unknown; there are: {', '.join(known)}")
-        field, convert = known[name]
+    for name, value in values.items():
+        if name not in parsers:
+            raise InvalidBehavior(f"{name}: unknown; there are: {', '.join(parsers)}")
+        field, convert = parsers[name]
         try:
             read[field] = convert(value)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
@@ -219,12 +221,12 @@ def _probes(value: list[str] | str) -> frozenset[str]:
 def _answers(value: list[Json]) -> tuple[ExecAnswer, ...]:
     return tuple(
         ExecAnswer(
-            tuple(each.get("command") or ()),
-            _text(each.get("stdout") or ""),
-            _text(each.get("stderr") or ""),
-            _exit_code(each.get("exitCode") or 0),
+            tuple(answer.get("command") or ()),
+            _text(answer.get("stdout") or ""),
+            _text(answer.get("stderr") or ""),
+            _exit_code(answer.get("exitCode") or 0),
         )
-        for each in value
+        for answer in value
     )
 
 

@@ -91,10 +91,10 @@ async def _create(process: Process, base: str, names: list[str]) -> int:
         path = posixpath.normpath(posixpath.join(base, name))
         if not files.exists(path):
             code = await process.complain(f"{name}: Cannot stat: No such file or directory")
-        for each in files.walk(path):
+        for entry in files.walk(path):
             await process.budget.spend()
-            shown = posixpath.join(name, posixpath.relpath(each, path)) if each != path else name
-            await _add(process, shown.lstrip("/"), None if files.is_directory(each) else files.read(each))
+            member = posixpath.join(name, posixpath.relpath(entry, path)) if entry != path else name
+            await _add(process, member.lstrip("/"), None if files.is_directory(entry) else files.read(entry))
     await process.stdout.write(bytes(2 * tarfile.BLOCKSIZE))
     return 2 if code else 0
 

@@ -37,9 +37,9 @@ def spec_of(pod: Json, name: str) -> Json | None:
     """Return the container with this name in the pod's spec, of any kind."""
     spec = pod.get("spec") or {}
     for kind in ("containers", "initContainers", "ephemeralContainers"):
-        for each in spec.get(kind) or ():
-            if each.get("name") == name:
-                found: Json = each
+        for container in spec.get(kind) or ():
+            if container.get("name") == name:
+                found: Json = container
                 return found
     return None
 
@@ -127,22 +127,22 @@ def first_variables(pod: Json) -> dict[str, str]:
 
 async def environment_of(pod: Json, spec: Json, objects: Objects, budget: Budget) -> dict[str, str]:
     """Return the variables of the container. Raises ArgumentsTooLong or Killed."""
-    found, sizes = first_variables(pod), ArgumentSizes()
+    variables, sizes = first_variables(pod), ArgumentSizes()
     for source in spec.get("envFrom") or ():
         config_map, secret = source.get("configMapRef") or {}, source.get("secretRef") or {}
         prefix = source.get("prefix") or ""
-        for given in (in_config_map(objects, config_map.get("name")), in_secret(objects, secret.get("name"))):
-            for key, data in given.items():
+        for contents in (in_config_map(objects, config_map.get("name")), in_secret(objects, secret.get("name"))):
+            for key, data in contents.items():
                 await budget.spend(data=len(data), steps=0)
                 sizes.add(len(prefix) + len(key) + len(data))
-                found[prefix + key] = data.decode("utf-8", "replace")
+                variables[prefix + key] = data.decode("utf-8", "replace")
     for variable in spec.get("env") or ():
         value = await _value(pod, variable, objects, budget)
         await budget.spend(data=len(value or ""), steps=0)
         if value is not None:
-            found[variable["name"]] = expanded = expand(value, found)
+            variables[variable["name"]] = expanded = expand(value, variables)
             sizes.add(len(variable["name"]) + len(expanded))
-    return found
+    return variables
 
 
 async def _value(pod: Json, variable: Json, objects: Objects, budget: Budget) -> str | None:
@@ -154,25 +154,25 @@ async def _value(pod: Json, variable: Json, objects: Objects, budget: Budget) ->
         return await field_text(pod, field, budget)
     config_map, secret = source.get("configMapKeyRef") or {}, source.get("secretKeyRef") or {}
     contents = in_config_map(objects, config_map.get("name")) if config_map else in_secret(objects, secret.get("name"))
-    found = contents.get((config_map or secret).get("key") or "")
-    return None if found is None else found.decode("utf-8", "replace")
+    value = contents.get((config_map or secret).get("key") or "")
+    return None if value is None else value.decode("utf-8", "replace")
 
 
-def expand(text: str, known: Mapping[str, str]) -> str:
+def expand(text: str, variables: Mapping[str, str]) -> str:
     """Replace $(NAME) by the value of a known variable, and $$ by $. Raises ArgumentsTooLong."""
     if "$" not in text:
         return text
-    expanded_size(text, lambda name: len(known[name]) if name in known else None)
-    return _REFERENCE.sub(lambda found: "$" if found[1] is None else known.get(found[1], found[0]), text)
+    expanded_size(text, lambda name: len(variables[name]) if name in variables else None)
+    return _REFERENCE.sub(lambda match: "$" if match[1] is None else variables.get(match[1], match[0]), text)
 
 
 def expanded_size(text: str, size_of: Callable[[str], int | None]) -> int:
     """Return the length of the expanded text. Raises ArgumentsTooLong."""
     size = len(text)
     if size < _LONGEST:
-        for found in _REFERENCE.finditer(text):
-            value = 1 if found[1] is None else size_of(found[1])
-            size += 0 if value is None else value - len(found[0])
+        for match in _REFERENCE.finditer(text):
+            value = 1 if match[1] is None else size_of(match[1])
+            size += 0 if value is None else value - len(match[0])
     if size >= _LONGEST:
         raise ArgumentsTooLong
     return size

@@ -44,9 +44,9 @@ async def _ls(process: Process) -> int:
         if not files.exists(path):
             code = await process.complain(f"{name}: No such file or directory")
         else:
-            shown = files.names_in(path) if files.is_directory(path) and "d" not in options else [name]
-            await process.budget.spend(steps=len(shown))
-            await process.say_lines(_listed(process, path, each) if "l" in options else each for each in shown)
+            entries = files.names_in(path) if files.is_directory(path) and "d" not in options else [name]
+            await process.budget.spend(steps=len(entries))
+            await process.say_lines(_listed(process, path, entry) if "l" in options else entry for entry in entries)
     return code
 
 
@@ -137,7 +137,7 @@ async def _tee(process: Process) -> int:
 
 def _source(process: Process) -> Input:
     """Return the contents of the named files, or stdin."""
-    return process.source(each for each in _split(process)[1] if not each.isdigit())
+    return process.source(name for name in _split(process)[1] if not name.isdigit())
 
 
 async def _head(process: Process) -> int:
@@ -145,7 +145,7 @@ async def _head(process: Process) -> int:
     try:
         while left > 0 and (piece := await source.read()):
             if (count := piece.count(b"\n")) >= left:
-                ends = (found.end() for found in _LINE_END.finditer(piece))
+                ends = (match.end() for match in _LINE_END.finditer(piece))
                 piece = piece[: next(islice(ends, left - 1, None))]
             await process.stdout.write(piece)
             left -= count
@@ -178,8 +178,8 @@ def _count(process: Process) -> int:
 
 
 def _numbers(arguments: list[str]) -> Iterator[int]:
-    found = (re.fullmatch(r"-?n?(\d{1,9})", argument) for argument in arguments)
-    return (int(each[1]) for each in found if each)
+    matches = (re.fullmatch(r"-?n?(\d{1,9})", argument) for argument in arguments)
+    return (int(match[1]) for match in matches if match)
 
 
 async def _wc(process: Process) -> int:
@@ -200,19 +200,19 @@ async def _wc(process: Process) -> int:
 
 async def _grep(process: Process) -> int:
     """Search for fixed strings; regular expressions are not supported."""
-    wanted = next((argument for argument in process.arguments if not argument.startswith("-")), "").encode(
+    pattern = next((argument for argument in process.arguments if not argument.startswith("-")), "").encode(
         "utf-8", "replace"
     )
-    lines, found, code = Lines(process.stdin, process.budget), bytearray(), 1
+    lines, matching, code = Lines(process.stdin, process.budget), bytearray(), 1
     while line := await lines.read():
         line = line.removesuffix(b"\n")
-        if wanted in line:
+        if pattern in line:
             code = 0
-            found += line + b"\n"
-        if len(found) >= PIECE:
-            await process.stdout.write(bytes(found))
-            found.clear()
-    await process.stdout.write(bytes(found))
+            matching += line + b"\n"
+        if len(matching) >= PIECE:
+            await process.stdout.write(bytes(matching))
+            matching.clear()
+    await process.stdout.write(bytes(matching))
     return code
 
 

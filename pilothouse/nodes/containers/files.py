@@ -108,8 +108,8 @@ class Files:
             path = posixpath.dirname(path)
         if missing[1:] and not parents:
             raise FileProblem("No such file or directory")
-        for each in reversed(missing):
-            self._create(each, None)
+        for directory in reversed(missing):
+            self._create(directory, None)
 
     def _create(self, path: str, contents: bytes | None) -> None:
         _check_length(path)
@@ -126,24 +126,24 @@ class Files:
 
     def remove(self, path: str) -> int:
         """Remove a file or directory tree, and return the number of removed entries."""
-        gone = [each for each in self.walk(path) if each != "/"]
-        for each in gone:
+        removed = [entry for entry in self.walk(path) if entry != "/"]
+        for each in removed:
             entry = self._entries.pop(each)
             self._space.take(-entry.size, -1 if entry.size else 0)
         directory, name = posixpath.split(path)
         if path == "/":
             self._entries[path].names.clear()
-        elif gone:
+        elif removed:
             self._entries[directory].names.discard(name)
-        return len(gone)
+        return len(removed)
 
     def walk(self, path: str) -> Iterator[str]:
         """Yield the path and all entries below, parents first."""
-        left = [path]
-        while left:
-            path = left.pop()
+        pending = [path]
+        while pending:
+            path = pending.pop()
             if (entry := self._entries.get(path)) is not None:  # concurrent removal is possible
-                left += (posixpath.join(path, name) for name in sorted(entry.names, reverse=True))
+                pending += (posixpath.join(path, name) for name in sorted(entry.names, reverse=True))
                 yield path
 
     def names_in(self, path: str) -> list[str]:

@@ -70,7 +70,7 @@ async def _date(process: Process) -> int:
         (argument[1:] for argument in process.arguments if argument.startswith("+")), "%a %b %e %H:%M:%S UTC %Y"
     )
     known = {"%s": str(int(now.timestamp()))}
-    text = _DATE_FIELDS.sub(lambda found: known.get(found[0]) or now.strftime(found[0]), chosen[:_LONGEST_FORMAT])
+    text = _DATE_FIELDS.sub(lambda match: known.get(match[0]) or now.strftime(match[0]), chosen[:_LONGEST_FORMAT])
     await process.say(f"{text}\n")
     return 0
 
@@ -86,10 +86,10 @@ async def _false(process: Process) -> int:
 async def _sleep(process: Process) -> int:
     seconds = 0.0
     for text in process.arguments:
-        found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smhd]?)", text)
-        if found is None and text not in ("inf", "infinity"):
+        match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smhd]?)", text)
+        if match is None and text not in ("inf", "infinity"):
             return await process.complain(f"invalid number '{text}'")
-        seconds += float(found[1]) * _UNITS[found[2]] if found else _FOREVER
+        seconds += float(match[1]) * _UNITS[match[2]] if match else _FOREVER
     await process.sleep(seconds)
     return 0
 

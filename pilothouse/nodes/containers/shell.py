@@ -222,17 +222,17 @@ class Shell:
         self._process.budget.hold(memory_of(value) + known)
         environment[name] = value
 
-    async def _run_one(self, given: list[str], stdin: Input, stdout: Output, stderr: Output) -> int:
-        first = next((place for place, word in enumerate(given) if not _is_assignment(word)), len(given))
-        for word in given[:first]:
+    async def _run_one(self, words: list[str], stdin: Input, stdout: Output, stderr: Output) -> int:
+        first = next((position for position, word in enumerate(words) if not _is_assignment(word)), len(words))
+        for word in words[:first]:
             name, _, value = word.partition("=")
             self._assign(name, value)
-        given = given[first:]
-        if not given:
+        words = words[first:]
+        if not words:
             return 0
         try:
-            check_arguments(given)
-            return await self._run_program(given, stdin, stdout, stderr)
+            check_arguments(words)
+            return await self._run_program(words, stdin, stdout, stderr)
         except CommandNotFound as missing:
             await stderr.write(f"{self._process.name}: {missing}: not found\n".encode("utf-8", "replace"))
             return NOT_FOUND
@@ -240,11 +240,11 @@ class Shell:
             await stderr.write(f"{self._process.name}: Argument list too long\n".encode())
             return NOT_RUNNABLE
 
-    async def _run_program(self, given: list[str], stdin: Input, stdout: Output, stderr: Output) -> int:
-        if given[0] in _KEYWORDS or given[0].endswith("()"):
-            raise NotSupported(given[0])
-        process = replace(self._process, words=given, stdin=stdin, stdout=stdout, stderr=stderr)
-        match given:
+    async def _run_program(self, words: list[str], stdin: Input, stdout: Output, stderr: Output) -> int:
+        if words[0] in _KEYWORDS or words[0].endswith("()"):
+            raise NotSupported(words[0])
+        process = replace(self._process, words=words, stdin=stdin, stdout=stdout, stderr=stderr)
+        match words:
             case ["exit", *rest]:
                 # 256 divides 10^8, so eight digits determine the remainder.
                 raise _Exit(int(rest[0][-8:]) % 256 if rest and rest[0].isdecimal() else self.code)

@@ -31,17 +31,17 @@ _TOKEN: Final = b"a simulated token"
 
 async def objects_for(pod: Json, spec: Json, read: ReadObject, budget: Budget) -> Objects:
     """Return the contents of all objects that the container references. Raises Killed."""
-    found: dict[tuple[str, str], Contents] = {}
+    objects: dict[tuple[str, str], Contents] = {}
     for references in (_of_variables(spec), _of_volumes(pod)):
         for resource, name in references:
             await budget.spend()
-            if (resource, name) not in found:
+            if (resource, name) not in objects:
                 contents = contents_of(await budget.outside(read(resource, name)))
                 size = sum(map(len, contents)) + sum(map(len, contents.values()))
                 await budget.spend(data=size)
                 budget.hold(size)
-                found[resource, name] = contents
-    return found
+                objects[resource, name] = contents
+    return objects
 
 
 def contents_of(obj: Json) -> Contents:
@@ -53,10 +53,10 @@ def contents_of(obj: Json) -> Contents:
 
 
 def _of_variables(spec: Json) -> Iterator[tuple[str, str]]:
-    for each in spec.get("env") or ():
-        yield from _references(each.get("valueFrom") or {}, "configMapKeyRef", "secretKeyRef")
-    for each in spec.get("envFrom") or ():
-        yield from _references(each, "configMapRef", "secretRef")
+    for variable in spec.get("env") or ():
+        yield from _references(variable.get("valueFrom") or {}, "configMapKeyRef", "secretKeyRef")
+    for source in spec.get("envFrom") or ():
+        yield from _references(source, "configMapRef", "secretRef")
 
 
 def _of_volumes(pod: Json) -> Iterator[tuple[str, str]]:
@@ -112,16 +112,16 @@ async def field_text(pod: Json, path: str, budget: Budget) -> str:
 async def mount_volumes(files: Files, pod: Json, spec: Json, objects: Objects, budget: Budget) -> None:
     """Write the current volume contents. Files written to an emptyDir persist. Raises Killed."""
     volumes = {volume["name"]: volume for volume in (pod.get("spec") or {}).get("volumes") or ()}
-    known: dict[str, Contents] = {}
+    contents: dict[str, Contents] = {}
     with Holding(budget) as held:
         sources = _Sources(pod, objects, budget, held)
         for mount in spec.get("volumeMounts") or ():
             await budget.spend()
             name = mount["name"]
-            if name not in known:
-                known[name] = await sources.of_volume(volumes.get(name) or {})
+            if name not in contents:
+                contents[name] = await sources.of_volume(volumes.get(name) or {})
             with suppress(FileProblem):
-                await _mount(files, mount, known[name], budget)
+                await _mount(files, mount, contents[name], budget)
 
 
 async def _mount(files: Files, mount: Json, contents: Contents, budget: Budget) -> None:
@@ -156,22 +156,22 @@ class _Sources:
             return await self._of_source({"secret": {**secret, "name": secret.get("secretName")}})
         if "projected" not in volume:
             return await self._of_source(volume)
-        found: dict[str, bytes] = {}
+        files: dict[str, bytes] = {}
         for source in (volume.get("projected") or {}).get("sources") or ():
             contents = await self._of_source(source)
             await self.budget.spend(steps=len(contents))
-            found |= contents
-        return found
+            files |= contents
+        return files
 
     async def _of_source(self, source: Json) -> Contents:
-        if given := source.get("configMap"):
-            return await self._chosen(given, in_config_map(self.objects, given.get("name")))
-        if given := source.get("secret"):
-            return await self._chosen(given, in_secret(self.objects, given.get("name")))
-        if given := source.get("downwardAPI"):
-            return await self._fields(given)
-        if given := source.get("serviceAccountToken"):
-            return {given["path"]: _TOKEN}
+        if projection := source.get("configMap"):
+            return await self._chosen(projection, in_config_map(self.objects, projection.get("name")))
+        if projection := source.get("secret"):
+            return await self._chosen(projection, in_secret(self.objects, projection.get("name")))
+        if projection := source.get("downwardAPI"):
+            return await self._fields(projection)
+        if projection := source.get("serviceAccountToken"):
+            return {projection["path"]: _TOKEN}
         return {}
 
     async def _chosen(self, source: Json, contents: Contents) -> Contents:
@@ -182,7 +182,7 @@ class _Sources:
         return {item["path"]: contents[item["key"]] for item in items if item["key"] in contents}
 
     async def _fields(self, source: Json) -> Contents:
-        found: dict[str, bytes] = {}
+        files: dict[str, bytes] = {}
         for item in source.get("items") or ():
             await self.budget.spend()
             if path := (item.get("fieldRef") or {}).get("fieldPath"):
@@ -190,5 +190,5 @@ class _Sources:
                     text = (await field_text(self.pod, path, self.budget)).encode()
                     self.held.add(len(text))
                     self.texts[path] = text
-                found[item["path"]] = self.texts[path]
-        return found
+                files[item["path"]] = self.texts[path]
+        return files

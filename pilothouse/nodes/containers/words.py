@@ -89,8 +89,8 @@ class _Scanner:
         elif char == "$":
             self._word.append(self._variable())
         else:
-            found = _PLAIN.match(self._line, self._at)
-            text = char if found is None else found[0]
+            match = _PLAIN.match(self._line, self._at)
+            text = char if match is None else match[0]
             self._word.append(text)
             self._at += len(text)
 
@@ -111,8 +111,8 @@ class _Scanner:
                 self._word.append(self._line[self._at + 1])
                 self._at += 2
             else:
-                found = _PLAIN_IN_QUOTES.match(self._line, self._at)
-                text = char if found is None else found[0]
+                match = _PLAIN_IN_QUOTES.match(self._line, self._at)
+                text = char if match is None else match[0]
                 self._word.append(text)
                 self._at += len(text)
         if self._at >= len(self._line):
@@ -120,11 +120,11 @@ class _Scanner:
         self._at += 1
 
     def _variable(self) -> str:
-        found = _VARIABLE.match(self._line, self._at)
-        if found is None and self._line.startswith("(", self._at + 1):
+        match = _VARIABLE.match(self._line, self._at)
+        if match is None and self._line.startswith("(", self._at + 1):
             raise NotSupported("command substitution")
-        if found is None:
+        if match is None:
             self._at += 1
             return "$"
-        self._at = found.end()
-        return self._lookup(found[1] or found[2] or found[3])
+        self._at = match.end()
+        return self._lookup(match[1] or match[2] or match[3])

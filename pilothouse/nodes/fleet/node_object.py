@@ -136,14 +136,14 @@ def _conditions(stored: Json, behavior: NodeBehavior, now: float, *, heartbeat: 
 
 def wanted_conditions(behavior: NodeBehavior) -> Iterator[Condition]:
     """Yield the conditions for the behaviour, in a kubelet's order."""
-    said = (
+    conditions = (
         ("MemoryPressure", behavior.memory_pressure, _MEMORY),
         ("DiskPressure", behavior.disk_pressure, _DISK),
         ("PIDPressure", behavior.pid_pressure, _PIDS),
         ("NetworkUnavailable", behavior.network_unavailable, _NETWORK),
         ("Ready", not behavior.not_ready, _READY),
     )
-    for kind, holds, (if_so, if_not) in said:
+    for kind, holds, (if_so, if_not) in conditions:
         yield Condition(kind, "True", *if_so) if holds else Condition(kind, "False", *if_not)
 
 
@@ -165,9 +165,11 @@ def _node_info(node: Json) -> Json:
 
 def node_condition_events(before: Json, after: Json) -> Iterator[PodEvent]:
     """Yield an event for each changed kubelet condition; initial conditions yield none."""
-    said = {condition["type"]: condition["status"] for condition in items(before, "status", "conditions")}
+    statuses = {condition["type"]: condition["status"] for condition in items(before, "status", "conditions")}
     for condition in items(after, "status", "conditions"):
         reason = condition.get("reason") or ""
-        if said.get(condition["type"], condition["status"]) != condition["status"] and reason.startswith(_OF_KUBELETS):
-            shown = f"Node{reason.removeprefix(_OF_KUBELETS)}"
-            yield PodEvent(NORMAL, shown, f"Node {name_of(after)} status is now: {shown}")
+        if statuses.get(condition["type"], condition["status"]) != condition["status"] and reason.startswith(
+            _OF_KUBELETS
+        ):
+            event_reason = f"Node{reason.removeprefix(_OF_KUBELETS)}"
+            yield PodEvent(NORMAL, event_reason, f"Node {name_of(after)} status is now: {event_reason}")

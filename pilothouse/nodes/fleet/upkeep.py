@@ -68,9 +68,9 @@ class Upkeep:
 
 def _say_the_same(wanted: list[Json] | None, stored: list[Json] | None) -> bool:
     """Return whether all wanted conditions are stored, among others and in any order."""
-    known = {each["type"]: each for each in stored or ()}
+    conditions = {condition["type"]: condition for condition in stored or ()}
     return all(
-        (known.get(each["type"]) or {}).get(field) == each[field]
-        for each in wanted or ()
+        (conditions.get(condition["type"]) or {}).get(field) == condition[field]
+        for condition in wanted or ()
         for field in ("status", "reason", "message")
     )

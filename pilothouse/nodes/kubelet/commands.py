@@ -117,12 +117,12 @@ def _process(command: list[str], container: Container, session: Session, budget:
 
 async def exec_or_attach(host: Host, request: Request, action: str, place: list[str]) -> Response:
     """`place`: namespace, pod name, optional UID, container."""
-    wanted = wanted_streams(request)
-    if wanted is None:
+    streams = wanted_streams(request)
+    if streams is None:
         return Response(400, b"you must specify at least 1 of stdin, stdout, stderr")
-    found = InContainer.find(host, place[0], place[1], place[-1])
-    if isinstance(found, Response):
-        return found
+    container = InContainer.find(host, place[0], place[1], place[-1])
+    if isinstance(container, Response):
+        return container
     if not is_upgrade(request):
         return Response(400, b"Upgrade request required")
     command = request.query.get("command") or []
@@ -130,20 +130,20 @@ async def exec_or_attach(host: Host, request: Request, action: str, place: list[
         return Response(400, b"you must specify a command")
 
     async def work(session: Session) -> Json:
-        return await (found.attach(session) if action == "attach" else found.execute(command, session))
+        return await (container.attach(session) if action == "attach" else container.execute(command, session))
 
     start = websocket_session if is_websocket_request(request) else spdy_session
-    return start(request, wanted, work)
+    return start(request, streams, work)
 
 
 async def run_once(host: Host, request: Request, place: list[str]) -> Response:
     """Return the whole output of a command as one response."""
-    found = InContainer.find(host, place[0], place[1], place[-1])
-    if isinstance(found, Response):
-        return found
+    container = InContainer.find(host, place[0], place[1], place[-1])
+    if isinstance(container, Response):
+        return container
     written = _Answer()
     session = Session(NoInput(), written, written, tty=False)
-    status = await found.execute(request.whole_param("cmd").split(" "), session, Limits(written=_MAX_ANSWER))
+    status = await container.execute(request.whole_param("cmd").split(" "), session, Limits(written=_MAX_ANSWER))
     return Response(200 if status["status"] == "Success" else 500, bytes(written.data))
 
 

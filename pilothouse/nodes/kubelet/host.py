@@ -61,7 +61,7 @@ class Host:
     def still_runs(self, pod: Json, container: str) -> bool:
         """Return whether the container still runs as in `pod`, without a restart."""
         now = self.pods.get(namespace_of(pod), name_of(pod)) or {}
-        run, then = (container_status(each, container).get("state") or {} for each in (now, pod))
+        run, then = (container_status(pod_state, container).get("state") or {} for pod_state in (now, pod))
         return "running" in run and run == then and uid_of(now) == uid_of(pod)
 
     def answers_for(self, node: str) -> bool:
@@ -75,9 +75,9 @@ def container_status(pod: Json, name: str) -> Json:
     """Return the status of the container; empty if absent."""
     status = pod.get("status") or {}
     for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
-        for each in status.get(kind) or ():
-            if each.get("name") == name:
-                found: Json = each
+        for container in status.get(kind) or ():
+            if container.get("name") == name:
+                found: Json = container
                 return found
     return {}
 
@@ -111,13 +111,13 @@ class KnownPods:
 
     async def changed(self, namespace: str, name: str) -> None:
         """Wait for a change or the deletion of the pod."""
-        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        change: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiting = self._waiting.setdefault(f"{namespace}/{name}", set())
-        waiting.add(told)
+        waiting.add(change)
         try:
-            await told
+            await change
         finally:
-            waiting.discard(told)
+            waiting.discard(change)
             if not waiting and self._waiting.get(f"{namespace}/{name}") is waiting:
                 del self._waiting[f"{namespace}/{name}"]
 
@@ -127,9 +127,9 @@ class KnownPods:
         self._changed(new)
 
     def _changed(self, pod: Json) -> None:
-        for told in self._waiting.get(f"{namespace_of(pod)}/{name_of(pod)}", ()):
-            if not told.done():
-                told.set_result(None)
+        for change in self._waiting.get(f"{namespace_of(pod)}/{name_of(pod)}", ()):
+            if not change.done():
+                change.set_result(None)
 
     def _deleted(self, deleted: Deleted) -> None:
         if (pod := last_known_state(deleted)) is not None:

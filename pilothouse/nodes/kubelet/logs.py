@@ -68,8 +68,8 @@ def _run_of(pod: Json, container: str, options: LogOptions) -> Run | str:
     if last := part(status, "lastState").get("terminated"):
         return Run(seconds_of(last.get("startedAt")) or 0.0, seconds_of(last.get("finishedAt")))
     reason = part(state, "waiting").get("reason") or "ContainerCreating"
-    why = _WAITING.get(reason, reason)
-    return f'container "{container}" in pod "{name_of(pod)}" is waiting to start: {why}'
+    problem = _WAITING.get(reason, reason)
+    return f'container "{container}" in pod "{name_of(pod)}" is waiting to start: {problem}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +131,12 @@ class LogReading:
     lines: Sequence[LogLine]
 
     async def read(self) -> AsyncIterator[bytes]:
-        left = self.options.limit
+        remaining = self.options.limit
         async for piece in self._pieces():
-            if left is not None:
-                piece, left = piece[:left], left - len(piece)
+            if remaining is not None:
+                piece, remaining = piece[:remaining], remaining - len(piece)
             yield piece
-            if left is not None and left <= 0:
+            if remaining is not None and remaining <= 0:
                 return
 
     async def _pieces(self) -> AsyncIterator[bytes]:
@@ -175,8 +175,8 @@ class LogReading:
     async def _is_reached(self, line: LogLine) -> bool:
         """Wait for the time of the line, and return whether the container runs until then."""
         moment = self.run.began + line.after
-        while (left := moment - server_time.wall()) > 0:
-            if not await self._changes(left):
+        while (remaining := moment - server_time.wall()) > 0:
+            if not await self._changes(remaining):
                 return moment <= self._end() + _SECOND
         return True
 
@@ -190,11 +190,11 @@ class LogReading:
 
     def _with_new(self, lines: Sequence[LogLine], texts: list[bytes]) -> Sequence[LogLine]:
         """Return the lines, extended by texts that continue them."""
-        known = [line.text for line in lines]
-        if len(texts) <= len(known) or texts[: len(known)] != known:
+        texts_before = [line.text for line in lines]
+        if len(texts) <= len(texts_before) or texts[: len(texts_before)] != texts_before:
             return lines
         after = server_time.wall() - self.run.began
-        return [*lines, *(LogLine(after, text) for text in texts[len(known) :])]
+        return [*lines, *(LogLine(after, text) for text in texts[len(texts_before) :])]
 
     def _pod(self) -> Json | None:
         pod = self.host.pods.get(namespace_of(self.pod), name_of(self.pod))

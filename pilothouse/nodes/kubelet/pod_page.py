@@ -16,13 +16,13 @@ def pod_page(pod: Json, port: int, method: str, path: str) -> bytes:
     """Return the response text of the pod."""
     address = text(pod, "status", "podIP")
     node = node_name(pod)
-    told = {
+    page = {
         "pod": f"{namespace_of(pod)}/{name_of(pod)}",
         "node": node,
         "address": f"{address}:{port}",
         "request": f"{method} {path}",
     }
-    return "".join(f"{name}: {value}\n" for name, value in told.items()).encode()
+    return "".join(f"{name}: {value}\n" for name, value in page.items()).encode()
 
 
 class ByteStream(Protocol):
@@ -65,13 +65,13 @@ class PodServer:
         length = headers.get("content-length", "0")
         if "transfer-encoding" in headers or not length.isdecimal() or int(length) > _MAX_BODY:
             return False
-        left = int(length)
-        while left:
+        remaining = int(length)
+        while remaining:
             data = self.received or await self.stream.read()
             if not data:
                 return False
-            self.received = data[left:]
-            left -= min(left, len(data))
+            self.received = data[remaining:]
+            remaining -= min(remaining, len(data))
         return True
 
     async def _answer(self, method: str, path: str, *, goes_on: bool) -> None:

@@ -85,25 +85,25 @@ class Terminal:
 
     async def _type(self) -> bytes:
         """Process keys up to the end of a line, and return the line; empty if the line is incomplete."""
-        shown = bytearray()
+        echo = bytearray()
         while self._place < len(self._typed):
             key = self._typed[self._place]
             self._place += 1
             if key in _ENTER or (key == _END and not self._line):
                 self._is_over = key == _END
-                await self._stdout.write(bytes(shown) + (b"" if self._is_over else b"\r\n"))
+                await self._stdout.write(bytes(echo) + (b"" if self._is_over else b"\r\n"))
                 line, self._line = bytes(self._line) + (b"" if self._is_over else b"\n"), bytearray()
                 return line
             if key == _INTERRUPT:
-                await self._stdout.write(bytes(shown) + b"^C\r\n")
+                await self._stdout.write(bytes(echo) + b"^C\r\n")
                 raise Interrupted
             if key in _BACKSPACES:
-                shown += b"\b \b" if self._line else b""
+                echo += b"\b \b" if self._line else b""
                 del self._line[-1:]
             elif len(self._line) < _MAX_LINE:
                 self._line.append(key)
-                shown.append(key)
-        await self._stdout.write(bytes(shown))
+                echo.append(key)
+        await self._stdout.write(bytes(echo))
         return b""
 
     async def write(self, data: bytes) -> None:

@@ -30,16 +30,16 @@ class Negotiated:
 def negotiated(request: Request, known: tuple[str, ...]) -> Negotiated | Response:
     """Return the negotiated protocol, or an error response without a common protocol or without SPDY."""
     values = (value.decode("latin-1") for name, value in request.headers if name == b"x-stream-protocol-version")
-    asked = [each.strip() for value in values for each in value.split(",") if each.strip()]
+    requested = [protocol.strip() for value in values for protocol in value.split(",") if protocol.strip()]
     if "spdy/3.1" not in request.header(b"upgrade").lower():
         return Response(400, b"unable to upgrade: missing upgrade headers in request")
-    if not asked:
+    if not requested:
         return Response(400, b"unable to upgrade: header X-Stream-Protocol-Version does not exist in request")
-    chosen = next((each for each in asked if each in known), "")
+    chosen = next((protocol for protocol in requested if protocol in known), "")
     if not chosen:
-        client, server = (f"[{' '.join(names)}]" for names in (asked, known))
+        client, server = (f"[{' '.join(names)}]" for names in (requested, known))
         text = f"unable to upgrade: unable to negotiate protocol: client supports {client}, server accepts {server}"
-        accepted = [(b"x-accepted-stream-protocol-versions", each.encode()) for each in known]
+        accepted = [(b"x-accepted-stream-protocol-versions", protocol.encode()) for protocol in known]
         return Response(403, text.encode(), accepted)
     answer = [
         (b"connection", b"Upgrade"),

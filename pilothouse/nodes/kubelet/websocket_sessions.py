@@ -62,8 +62,8 @@ class _WebSocketSession:
         with suppress(OSError):
             await channels.send(first, b"")  # signals an established connection to the client
             status = await self.work(Session(stdin, stdout, stderr, wanted.tty))
-            if told := status_bytes(status, as_json=self.protocol in _WITH_STATUS):
-                await channels.send(ERROR, told)
+            if message := status_bytes(status, as_json=self.protocol in _WITH_STATUS):
+                await channels.send(ERROR, message)
 
 
 class _Received:

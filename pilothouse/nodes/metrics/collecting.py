@@ -11,11 +11,11 @@ from pilothouse.nodes.metrics.usage import node_metrics, node_usage, pod_metrics
 
 
 async def measure_nodes(host: Host) -> list[Json]:
-    now, made = times.now(), list[Json]()
+    now, metrics = times.now(), list[Json]()
     for node in host.nodes():
-        made.append(node_metrics(node, node_usage(host.pods.on_node(name_of(node)), host.behavior), now))
+        metrics.append(node_metrics(node, node_usage(host.pods.on_node(name_of(node)), host.behavior), now))
         await yield_to_loop()  # yield: a node may have many pods
-    return made
+    return metrics
 
 
 async def measure_pods(host: Host, namespace: str = "") -> list[Json]:
@@ -23,15 +23,15 @@ async def measure_pods(host: Host, namespace: str = "") -> list[Json]:
     now = times.now()
     nodes = {name_of(node) for node in host.nodes()}
     pods = (pod for pod in host.pods.all_in(namespace) if node_name(pod) in nodes)
-    made = [pod_metrics(pod, host.behavior, now) async for pod in yield_periodically(pods)]
-    return [each for each in made if each is not None]
+    metrics = [pod_metrics(pod, host.behavior, now) async for pod in yield_periodically(pods)]
+    return [entry for entry in metrics if entry is not None]
 
 
 async def measure_pod(host: Host, namespace: str, name: str) -> list[Json]:
     """Return the metrics of one pod; empty if unavailable."""
     pod = host.pods.get(namespace, name)
-    made = None if pod is None else pod_metrics(pod, host.behavior, times.now())
-    return [] if made is None else [made]
+    metrics = None if pod is None else pod_metrics(pod, host.behavior, times.now())
+    return [] if metrics is None else [metrics]
 
 
 def resource_metrics(host: Host, node: str) -> bytes:

@@ -44,21 +44,21 @@ class MeasuredObjects:
 
     async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> Result:
         path = f"{self._path}/{ctx.namespace}/{name}" if ctx.namespace else self._path
-        for each in await self._ask(path):
-            if name_of(each) == name:
-                return each
+        for obj in await self._ask(path):
+            if name_of(obj) == name:
+                return obj
         resource = GroupResource(self._kind.group, self._kind.kind.lower())
         raise NotFound.of(resource, f"{ctx.namespace}/{name}" if ctx.namespace else name)
 
     async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult:
         path = f"{self._path}/{ctx.namespace}" if ctx.namespace else self._path
-        found = sorted(await self._ask(path), key=lambda each: (namespace_of(each), name_of(each)))
+        measured = sorted(await self._ask(path), key=lambda obj: (namespace_of(obj), name_of(obj)))
         matches = predicate(options)
         objects = [
-            StoredObject(Entry("", self._codec.encode(each), 0, 0), self._codec)
-            async for each in yield_periodically(found)
+            StoredObject(Entry("", self._codec.encode(obj), 0, 0), self._codec)
+            async for obj in yield_periodically(measured)
         ]
-        return ListResult([each for each in objects if matches is None or matches(each)], revision=0)
+        return ListResult([obj for obj in objects if matches is None or matches(obj)], revision=0)
 
     async def _ask(self, path: str) -> Objects:
         """Query the simulation. Raises ServiceUnavailable if no simulation runs."""
@@ -73,8 +73,8 @@ class MeasuredObjects:
             answer = await ask(OutboundRequest("GET", target), limit=_MAX_ANSWER)
         except BackendFailed as error:
             raise ServiceUnavailable(f"the simulation does not answer: {error}") from None
-        found: Objects = orjson.loads(answer.body)
-        return found
+        objects: Objects = orjson.loads(answer.body)
+        return objects
 
 
 def metrics_group(kubelet: SimulatedKubelet) -> APIGroup:

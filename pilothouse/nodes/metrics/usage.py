@@ -80,17 +80,17 @@ def pod_usage(pod: Json, behavior: BehaviorOf) -> dict[str, Usage]:
 
 def node_usage(pods: Iterable[Json], behavior: BehaviorOf) -> Usage:
     """Return the usage of the node: its pods plus a constant overhead."""
-    each = [usage for pod in pods for usage in pod_usage(pod, behavior).values()]
-    cpu = sum((usage.cpu for usage in each), _NODE_OVERHEAD_CPU)
-    return Usage(cpu, sum((usage.memory for usage in each), _NODE_OVERHEAD_MEMORY))
+    usages = [usage for pod in pods for usage in pod_usage(pod, behavior).values()]
+    cpu = sum((usage.cpu for usage in usages), _NODE_OVERHEAD_CPU)
+    return Usage(cpu, sum((usage.memory for usage in usages), _NODE_OVERHEAD_MEMORY))
 
 
 def started_at(pod: Json, container: str) -> float | None:
     """Return the start of the running container in seconds since the epoch; None if not running."""
     status = pod.get("status") or {}
-    for each in (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())):
-        if each.get("name") == container:
-            text = part(each, "state", "running").get("startedAt")
+    for container_status in (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())):
+        if container_status.get("name") == container:
+            text = part(container_status, "state", "running").get("startedAt")
             moment = parse_time(text) if text else None
             return None if moment is None else moment.timestamp()
     return None
@@ -105,9 +105,9 @@ def _usage(spec: Json, behavior: ContainerBehavior) -> Usage:
     )
 
 
-def _amount(said: str | None, requested: str | None, otherwise: Decimal) -> Decimal:
+def _amount(configured: str | None, requested: str | None, otherwise: Decimal) -> Decimal:
     """Return the configured quantity, or the configured share of the request."""
-    text = said or _SHARE
+    text = configured or _SHARE
     if not text.endswith("%"):
         return _decimal(text, otherwise)
     try:
@@ -120,8 +120,8 @@ def _amount(said: str | None, requested: str | None, otherwise: Decimal) -> Deci
 
 def _decimal(text: str, otherwise: Decimal) -> Decimal:
     try:
-        found = parse_quantity(text)
+        quantity = parse_quantity(text)
     except ValueError:
         return otherwise
-    is_usable = abs(found.power) <= _GREATEST_POWER and found.digits.bit_length() <= _MOST_BITS
-    return Decimal(found.digits).scaleb(found.power) if is_usable else otherwise
+    is_usable = abs(quantity.power) <= _GREATEST_POWER and quantity.digits.bit_length() <= _MOST_BITS
+    return Decimal(quantity.digits).scaleb(quantity.power) if is_usable else otherwise

@@ -92,8 +92,8 @@ def crash_back_off_seconds(crashes: int) -> float:
 def _own_end(
     container: Container, state: ContainerState, pod: Json, behavior: ContainerBehavior, world: World
 ) -> Iterator[End]:
-    told = behavior.exit_after is not None or behavior.exit_code is not None or behavior.oom_killed
-    if told and (behavior.exit_times is None or state.restarts < behavior.exit_times):
+    is_configured = behavior.exit_after is not None or behavior.exit_code is not None or behavior.oom_killed
+    if is_configured and (behavior.exit_times is None or state.restarts < behavior.exit_times):
         after = world.delay if behavior.exit_after is None else behavior.exit_after
         code = KILLED if behavior.oom_killed else behavior.exit_code or 0
         yield End(state.since + after, code, OUT_OF_MEMORY if behavior.oom_killed else reason_of(code))
@@ -212,8 +212,8 @@ def _end_of_command(words: Sequence[str]) -> CommandEnd | None:
 def _sleep(text: str) -> CommandEnd | None:
     if text in ("inf", "infinity"):
         return CommandEnd(FOREVER)
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text)
-    return CommandEnd(float(found[1]) * _UNITS[found[2]]) if found else None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text)
+    return CommandEnd(float(match[1]) * _UNITS[match[2]]) if match else None
 
 
 def _program(words: Sequence[str]) -> str:

@@ -84,14 +84,14 @@ class _Turn:
             self._stop_all(self._kill)
         elif self._is_winding_down():
             finished = max((s.ended.finished for s in self._states.values() if s.ended is not None), default=self._now)
-            running = [each for each in self._of(SIDECAR) if self._states[each.name].runs]
+            running = [sidecar for sidecar in self._of(SIDECAR) if self._states[sidecar.name].runs]
             if running and self._moment.has_come(finished + self._world.delay):
                 self._stop(running, lambda container: 0)
         stopped = self._kill is not None and not any(state.runs for state in self._states.values())
         phase = phase_of(self._pod, self._containers, self._states, terminal=stopped)
         if stopped and (phase not in ENDED or (self._kill is not None and self._kill.reason)):
             phase = FAILED
-        sidecar_runs = any(self._states[each.name].runs for each in self._of(SIDECAR))
+        sidecar_runs = any(self._states[sidecar.name].runs for sidecar in self._of(SIDECAR))
         ended = phase in ENDED and not sidecar_runs
         state = PodState(
             start_time=self._state.start_time,
@@ -148,9 +148,9 @@ class _Turn:
         return are_initialized or (container.kind == MAIN and have_begun)
 
     def _is_winding_down(self) -> bool:
-        if any(has_failed(each, self._pod, self._states) for each in self._of(INIT)):
+        if any(has_failed(container, self._pod, self._states) for container in self._of(INIT)):
             return True
-        return all(has_ended(each, self._pod, self._states) for each in self._of(MAIN))
+        return all(has_ended(container, self._pod, self._states) for container in self._of(MAIN))
 
     def _stop_all(self, kill: Kill) -> None:
         running = [container for container in self._containers if self._states[container.name].runs]
@@ -204,7 +204,7 @@ class _Turn:
 
     def _have_begun(self) -> bool:
         """Return whether a main container has ever started."""
-        return any(self._states[each.name].since for each in self._of(MAIN))
+        return any(self._states[container.name].since for container in self._of(MAIN))
 
     def _of(self, kind: str) -> list[Container]:
         return [container for container in self._containers if container.kind == kind]

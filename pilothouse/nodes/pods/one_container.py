@@ -224,10 +224,10 @@ def _problem(image: str) -> str:
     name = rest.partition(":")[0]
     if name != name.lower():
         return f"invalid reference format: repository name ({name}) must be lowercase"
-    found = _REFERENCE.fullmatch(f"{domain}/{rest}")
-    if found is None:
+    match = _REFERENCE.fullmatch(f"{domain}/{rest}")
+    if match is None:
         return "invalid reference format"
-    too_long = len(found["path"]) > _LONGEST_NAME
+    too_long = len(match["path"]) > _LONGEST_NAME
     return f"repository name must not be more than {_LONGEST_NAME} characters" if too_long else ""
 
 
@@ -236,5 +236,5 @@ def _split(image: str) -> tuple[str, str]:
     domain, slash, rest = image.partition("/")
     if not slash:
         return "docker.io", f"library/{image}"
-    is_domain = domain == "localhost" or any(each in domain for each in ".:") or domain != domain.lower()
+    is_domain = domain == "localhost" or any(char in domain for char in ".:") or domain != domain.lower()
     return (domain, rest) if is_domain else ("docker.io", image)

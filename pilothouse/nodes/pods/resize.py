@@ -24,17 +24,21 @@ def is_resized(pod: Json) -> bool:
         condition["type"] == RESIZE_PENDING for condition in status.get("conditions") or ()
     ):
         return False
-    known = {each["name"]: each.get("resources") for name in _LISTS for each in status.get(name) or ()}
+    resources = {
+        container_status["name"]: container_status.get("resources")
+        for name in _LISTS
+        for container_status in status.get(name) or ()
+    }
     return any(
-        known.get(each.name) is not None and known[each.name] != shown_resources(each.spec)
-        for each in containers_of(pod)
+        resources.get(container.name) is not None and resources[container.name] != shown_resources(container.spec)
+        for container in containers_of(pod)
     )
 
 
 def requires_restart(pod: Json, container: Container, restarts: int) -> bool:
     """Return whether the change requires a restart that has not happened yet, judged by the stored restart count."""
     policies = {
-        each.get("resourceName"): each.get("restartPolicy") for each in container.spec.get("resizePolicy") or ()
+        policy.get("resourceName"): policy.get("restartPolicy") for policy in container.spec.get("resizePolicy") or ()
     }
     stored = stored_status(pod, container.name)
     if "RestartContainer" not in policies.values() or stored is None or stored.get("restartCount") != restarts:
@@ -57,9 +61,11 @@ def infeasible(pod: Json, allocatable: Mapping[str, str]) -> str:
     """Return why the node can never satisfy the pod; empty if it can."""
     for name in _RESIZABLE:
         total = parse_quantity("0")
-        for each in containers_of(pod):
-            if each.kind in (MAIN, SIDECAR):
-                total += parse_quantity(((each.spec.get("resources") or {}).get("requests") or {}).get(name) or "0")
+        for container in containers_of(pod):
+            if container.kind in (MAIN, SIDECAR):
+                total += parse_quantity(
+                    ((container.spec.get("resources") or {}).get("requests") or {}).get(name) or "0"
+                )
         wanted, most = total, allocatable.get(name)
         if most is not None and wanted > parse_quantity(most):
             shown = _number(name, wanted), _number(name, parse_quantity(most))
@@ -79,7 +85,15 @@ def resize_event(pod: Json, problem: str) -> Iterator[PodEvent]:
 def stored_status(pod: Json, name: str) -> Json | None:
     """Return the stored status of the container, or None."""
     status: Json = pod.get("status") or {}
-    return next((each for kind in _LISTS for each in status.get(kind) or () if each["name"] == name), None)
+    return next(
+        (
+            container_status
+            for kind in _LISTS
+            for container_status in status.get(kind) or ()
+            if container_status["name"] == name
+        ),
+        None,
+    )
 
 
 def _number(name: str, amount: Quantity) -> int:

@@ -32,8 +32,12 @@ def restore(pod: Json, now: float) -> PodState:
     if not status.get("startTime"):
         state = begin(pod, now)
         return PodState(start_time=now, containers=state.containers, phase=phase if phase in ENDED else "")
-    known = {each["name"]: each for name in _LISTS for each in status.get(name) or ()}
-    containers = {each.name: _container(each, known.get(each.name), now) for each in containers_of(pod)}
+    statuses = {
+        container_status["name"]: container_status for name in _LISTS for container_status in status.get(name) or ()
+    }
+    containers = {
+        container.name: _container(container, statuses.get(container.name), now) for container in containers_of(pod)
+    }
     return PodState(
         start_time=_seconds(status["startTime"]),
         containers=containers,

@@ -74,8 +74,10 @@ def _status(pod: Json, state: PodState, addresses: Addresses) -> Json:
     if state.kill is not None and state.kill.reason:
         status |= {"reason": state.kill.reason, "message": state.kill.message}
     for name, kinds in _LISTS.items():
-        if shown := [_container_status(pod, container, state) for container in containers if container.kind in kinds]:
-            status[name] = shown
+        if statuses := [
+            _container_status(pod, container, state) for container in containers if container.kind in kinds
+        ]:
+            status[name] = statuses
     return status
 
 
@@ -91,7 +93,7 @@ def _conditions(pod: Json, state: PodState, phase: str, now: float) -> Iterator[
     """Yield all conditions, including those of other writers, in their stored order."""
     stored = {condition["type"]: condition for condition in items(pod, "status", "conditions")}
     generation = metadata(pod).get("generation")
-    own = {each.type: each for each in conditions_of(pod, list(containers_of(pod)), state, phase)}
+    own = {condition.type: condition for condition in conditions_of(pod, list(containers_of(pod)), state, phase)}
     for kind in (*stored, *(kind for kind in own if kind not in stored)):
         old = stored.get(kind)
         if kind == RESIZE_PENDING and kind not in own:
@@ -109,8 +111,12 @@ def _conditions(pod: Json, state: PodState, phase: str, now: float) -> Iterator[
                 "lastProbeTime": None,
                 "lastTransitionTime": kept or timestamp(now),
             }
-            said = (("observedGeneration", generation), ("reason", condition.reason), ("message", condition.message))
-            yield (written | {name: value for name, value in said if value})
+            optional = (
+                ("observedGeneration", generation),
+                ("reason", condition.reason),
+                ("message", condition.message),
+            )
+            yield (written | {name: value for name, value in optional if value})
 
 
 def _container_status(pod: Json, container: Container, state: PodState) -> Json:
@@ -148,34 +154,34 @@ def _shown_state(pod: Json, container: Container, state: ContainerState) -> Json
 
 
 def _terminated(pod: Json, container: Container, ended: Termination) -> Json:
-    shown: Json = {
+    terminated: Json = {
         "exitCode": ended.exit_code,
         "reason": ended.reason,
         "startedAt": timestamp(ended.started) if ended.started else None,
         "finishedAt": timestamp(ended.finished) if ended.finished else None,
     }
     if ended.message:
-        shown["message"] = ended.message
+        terminated["message"] = ended.message
     if ended.started:
-        shown["containerID"] = container_id(pod, container.name, ended.restarts)
-    return shown
+        terminated["containerID"] = container_id(pod, container.name, ended.restarts)
+    return terminated
 
 
 def _resources(pod: Json, container: Container, state: PodState) -> Json:
     """Return the resources; while a resize is infeasible, the stored resources."""
     if state.resize_problem and (stored := stored_status(pod, container.name)) is not None:
         return {name: stored[name] for name in ("resources", "allocatedResources") if name in stored}
-    shown: Json = {"resources": shown_resources(container.spec)}
+    resources: Json = {"resources": shown_resources(container.spec)}
     if requests := part(container.spec, "resources").get("requests"):
-        shown["allocatedResources"] = requests
-    return shown
+        resources["allocatedResources"] = requests
+    return resources
 
 
 def _mount(mount: Json) -> Json:
-    shown: Json = {"name": mount["name"], "mountPath": mount["mountPath"]}
+    status: Json = {"name": mount["name"], "mountPath": mount["mountPath"]}
     if mount.get("readOnly"):
-        shown |= {"readOnly": True, "recursiveReadOnly": "Disabled"}
-    return shown
+        status |= {"readOnly": True, "recursiveReadOnly": "Disabled"}
+    return status
 
 
 def conditions_of(pod: Json, containers: Sequence[Container], state: PodState, phase: str) -> Iterator[Condition]:
@@ -204,7 +210,7 @@ def _initialized(containers: Sequence[Container], states: States, phase: str) ->
     ):
         return _condition(kind, holds=True)
     first = [container for container in containers if container.kind in (INIT, SIDECAR)]
-    incomplete = [each.name for each in first if not is_initialized(each, states[each.name])]
+    incomplete = [container.name for container in first if not is_initialized(container, states[container.name])]
     if not incomplete:
         return _condition(kind, holds=True)
     message = f"containers with incomplete status: {_shown(incomplete)}"
@@ -236,13 +242,13 @@ def _ready(pod: Json, containers_ready: Condition) -> Condition:
 
 
 def _closed_gates(pod: Json) -> Iterator[str]:
-    said = {condition["type"]: condition.get("status") for condition in items(pod, "status", "conditions")}
+    statuses = {condition["type"]: condition.get("status") for condition in items(pod, "status", "conditions")}
     for gate in items(pod, "spec", "readinessGates"):
         kind = gate["conditionType"]
-        if kind not in said:
+        if kind not in statuses:
             yield f"corresponding condition of pod readiness gate {quote(kind)} does not exist."
-        elif said[kind] != "True":
-            yield f'the status of pod readiness gate {quote(kind)} is not "True", but {said[kind]}'
+        elif statuses[kind] != "True":
+            yield f'the status of pod readiness gate {quote(kind)} is not "True", but {statuses[kind]}'
 
 
 def _shown(names: Iterable[str]) -> str:

@@ -218,12 +218,12 @@ class HostPorts:
 
     def take(self, node: str, key: str, pod: Json, *, runs: bool) -> Refusal | None:
         """Reserve the pod's ports, or return the refusal. A running pod keeps its ports."""
-        wanted = frozenset(host_ports(pod.get("spec") or {}))
-        if not wanted:
+        ports = frozenset(host_ports(pod.get("spec") or {}))
+        if not ports:
             return None
-        if not runs and any(self._is_taken(node, each) for each in wanted):
+        if not runs and any(self._is_taken(node, port) for port in ports):
             return _REFUSED
-        self._of.setdefault(node, {})[key] = wanted
+        self._of.setdefault(node, {})[key] = ports
         return None
 
     def give_back(self, node: str, key: str) -> None:

@@ -81,9 +81,9 @@ class Prerequisites:
     async def _keys(self, need: _Need, namespace: str) -> frozenset[str] | None:
         """Return the keys of a Secret or ConfigMap; None if missing."""
         key = (need.resource.resource, namespace, need.name)
-        found = self._found.get(key)
-        if found is not None and (not need.key or need.key in found):
-            return found
+        remembered = self._found.get(key)
+        if remembered is not None and (not need.key or need.key in remembered):
+            return remembered
         try:
             obj = await self._client.for_resource(need.resource, namespace=namespace).get(need.name)
         except NotFound:

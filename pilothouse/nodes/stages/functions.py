@@ -75,16 +75,16 @@ def _yaml(value: Any, indent: int = 0) -> str:
 
 
 def _or(first: Any, *others: Any) -> Any:
-    for each in (first, *others):
-        if each:
-            return each
+    for value in (first, *others):
+        if value:
+            return value
     return others[-1] if others else first
 
 
 def _and(first: Any, *others: Any) -> Any:
-    for each in (first, *others):
-        if not each:
-            return each
+    for value in (first, *others):
+        if not value:
+            return value
     return others[-1] if others else first
 
 

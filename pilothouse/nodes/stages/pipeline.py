@@ -83,13 +83,13 @@ class _Parser:
         if not rest.strip():
             self.token = None
             return
-        found = _TOKEN.match(self._text, self._position)
-        if found is None:
+        match = _TOKEN.match(self._text, self._position)
+        if match is None:
             raise InvalidStage(f"{rest.strip()!r} is not supported in a template")
-        self._position = found.end()
-        kind = found.lastgroup
+        self._position = match.end()
+        kind = match.lastgroup
         assert kind is not None
-        self.token = (kind, found[kind])
+        self.token = (kind, match[kind])
 
     def _command(self, piped: Pipeline | None) -> Pipeline:
         """Parse a function call or a single operand."""

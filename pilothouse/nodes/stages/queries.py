@@ -41,7 +41,7 @@ def compile_query(text: str) -> Query:
     def run(value: Any) -> list[Any]:
         values: list[Any] = [value]
         for step in steps:
-            values = [found for value in values for found in step(value)]
+            values = [result for value in values for result in step(value)]
         return [value for value in values if value is not None]
 
     return run
@@ -61,21 +61,21 @@ def _steps(part: str, whole: str) -> Iterator[_Step]:
         return
     position = 0
     while position < len(part):
-        found = _STEP.match(part, position)
-        if found is None:
+        match = _STEP.match(part, position)
+        if match is None:
             raise InvalidStage(f"the expression {whole!r} is not supported: {part[position:]!r}")
-        yield _step(found)
-        position = found.end()
+        yield _step(match)
+        position = match.end()
 
 
-def _step(found: re.Match[str]) -> _Step:
-    if found["each"] is not None:
+def _step(match: re.Match[str]) -> _Step:
+    if match["each"] is not None:
         return _every
-    if found["position"] is not None:
-        position = int(found["position"])
+    if match["position"] is not None:
+        position = int(match["position"])
         return lambda value: value[position : position + 1 or None] if isinstance(value, list) else ()
-    quoted = found["quoted"] or found["quoted_too"]
-    name = orjson.loads(quoted) if quoted else found["name"]
+    quoted = match["quoted"] or match["quoted_too"]
+    name = orjson.loads(quoted) if quoted else match["name"]
     return lambda value: (value[name],) if isinstance(value, dict) and name in value else ()
 
 

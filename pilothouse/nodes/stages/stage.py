@@ -95,8 +95,8 @@ class Stage:
         return all(_holds(query(obj), operator, values) for query, operator, values in self.requirements)
 
     def weight_for(self, obj: Json) -> int:
-        found = self.weight_from(obj) if self.weight_from else []
-        return int(found[0]) if found and str(found[0]).isdigit() else self.weight
+        weights = self.weight_from(obj) if self.weight_from else []
+        return int(weights[0]) if weights and str(weights[0]).isdigit() else self.weight
 
     def wait_for(self, obj: Json, now: float, chance: random.Random) -> float:
         """Return the delay in seconds, with jitter."""
@@ -145,11 +145,11 @@ def read_stage(obj: Json, functions: Functions) -> Stage | None:
 
 
 def _patches(following: Json, functions: Functions) -> list[StagePatch]:
-    given = [*(following.get("patches") or ())]
+    patches = [*(following.get("patches") or ())]
     if template := following.get("statusTemplate"):
         subresource = following.get("statusSubresource") or "status"
-        given.append({"template": template, "root": "status", "subresource": subresource})
-    return [_patch(each, functions) for each in given]
+        patches.append({"template": template, "root": "status", "subresource": subresource})
+    return [_patch(patch, functions) for patch in patches]
 
 
 def _patch(given: Json, functions: Functions) -> StagePatch:
@@ -163,11 +163,11 @@ def _patch(given: Json, functions: Functions) -> StagePatch:
 def _requirement(given: Json) -> tuple[Query, str, frozenset[str]]:
     if given.get("cel"):
         raise InvalidStage("selectors by CEL are not supported")
-    found = given.get("jq") or given
-    operator = found.get("operator") or ""
+    requirement = given.get("jq") or given
+    operator = requirement.get("operator") or ""
     if operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
         raise InvalidStage(f"operator {operator!r} is not supported")
-    return compile_query(found.get("key") or ""), operator, frozenset(map(str, found.get("values") or ()))
+    return compile_query(requirement.get("key") or ""), operator, frozenset(map(str, requirement.get("values") or ()))
 
 
 def _expression(given: Json | None) -> Query | None:
@@ -179,11 +179,11 @@ def _expression(given: Json | None) -> Query | None:
     return compile_query(text) if text else None
 
 
-def _holds(found: list[Any], operator: str, values: frozenset[str]) -> bool:
+def _holds(results: list[Any], operator: str, values: frozenset[str]) -> bool:
     if operator in ("Exists", "DoesNotExist"):
-        return bool(found) is (operator == "Exists")
-    shown = {str(each).lower() if isinstance(each, bool) else str(each) for each in found}
-    return shown.isdisjoint(values) is (operator == "NotIn")
+        return bool(results) is (operator == "Exists")
+    texts = {str(result).lower() if isinstance(result, bool) else str(result) for result in results}
+    return texts.isdisjoint(values) is (operator == "NotIn")
 
 
 def _milliseconds(value: int | None) -> float | None:
@@ -192,14 +192,14 @@ def _milliseconds(value: int | None) -> float | None:
 
 def _seconds(query: Query | None, obj: Json, now: float, default: float | None) -> float | None:
     """Evaluate a delay: a timestamp gives the time until then; other text than a timestamp or duration gives None."""
-    found = query(obj) if query else []
-    if not found or not isinstance(found[0], str):
+    results = query(obj) if query else []
+    if not results or not isinstance(results[0], str):
         return default
     try:
-        return datetime.fromisoformat(found[0]).timestamp() - now
+        return datetime.fromisoformat(results[0]).timestamp() - now
     except ValueError:
         pass
     try:
-        return parse_duration(found[0]) / 1e9
+        return parse_duration(results[0]) / 1e9
     except DurationError:
         return default

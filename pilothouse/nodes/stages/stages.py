@@ -146,7 +146,7 @@ def _finalizers(stage: Stage, obj: Json) -> list[str] | None:
     if not stage.finalizers:
         return None
     old: list[str] = metadata(obj).get("finalizers") or []
-    removed = {each.get("value") for each in stage.finalizers.get("remove") or ()}
-    new = [] if stage.finalizers.get("empty") else [each for each in old if each not in removed]
-    new += [each["value"] for each in stage.finalizers.get("add") or () if each["value"] not in new]
+    removed = {finalizer.get("value") for finalizer in stage.finalizers.get("remove") or ()}
+    new = [] if stage.finalizers.get("empty") else [finalizer for finalizer in old if finalizer not in removed]
+    new += [finalizer["value"] for finalizer in stage.finalizers.get("add") or () if finalizer["value"] not in new]
     return None if new == old else new

@@ -48,11 +48,11 @@ def compile_template(text: str, functions: Functions) -> Callable[[Any], str]:
 def _tokens(text: str) -> Iterator[_Token]:
     """Yield text and actions. A dash inside the braces trims adjacent white space."""
     position, trims = 0, False
-    for found in _ACTION.finditer(text):
-        trim_before, action, trim_after = found.groups()
-        yield _Token(_trimmed(text[position : found.start()], before=trims, after=bool(trim_before)), is_action=False)
+    for match in _ACTION.finditer(text):
+        trim_before, action, trim_after = match.groups()
+        yield _Token(_trimmed(text[position : match.start()], before=trims, after=bool(trim_before)), is_action=False)
         yield _Token(action, is_action=True)
-        position, trims = found.end(), bool(trim_after)
+        position, trims = match.end(), bool(trim_after)
     yield _Token(_trimmed(text[position:], before=trims, after=False), is_action=False)
 
 
@@ -137,16 +137,16 @@ class _Parser:
         return otherwise
 
     def _named(self, text: str) -> tuple[str, Pipeline]:
-        found = _RANGE.fullmatch(text)
-        assert found is not None
-        if found[2]:
+        match = _RANGE.fullmatch(text)
+        assert match is not None
+        if match[2]:
             raise InvalidStage(f"too many variables: {text!r}")
-        return found[1] or "", self._pipeline(found[3])
+        return match[1] or "", self._pipeline(match[3])
 
     def _range(self, text: str) -> Render:
-        found = _RANGE.fullmatch(text)
-        assert found is not None
-        first, second, value = found[1], found[2], self._pipeline(found[3])
+        match = _RANGE.fullmatch(text)
+        assert match is not None
+        first, second, value = match[1], match[2], self._pipeline(match[3])
         body, otherwise = self.block(), self._otherwise("range")
 
         def render(scope: Scope, written: list[str]) -> None:

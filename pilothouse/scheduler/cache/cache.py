@@ -56,8 +56,8 @@ class Cache:
 
     def node(self, name: str) -> NodeInfo | None:
         """Return the node, or None if the node is unknown."""
-        found = self._nodes.get(name)
-        return found if found is not None and found.node is not None else None
+        node = self._nodes.get(name)
+        return node if node is not None and node.node is not None else None
 
     def pod(self, uid: str) -> PodInfo | None:
         return self._pods.get(uid)

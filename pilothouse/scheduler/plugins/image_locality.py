@@ -17,17 +17,17 @@ class ImageLocality(Plugin):
     name = "ImageLocality"
 
     def score(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Sequence[int] | None:
-        known = self.handle.cache.image_nodes
-        wanted = [image for image in map(_normalized, _images(pod.spec)) if image in known] if known else []
-        if not wanted:
+        image_nodes = self.handle.cache.image_nodes
+        images = [image for image in map(_normalized, _images(pod.spec)) if image in image_nodes] if image_nodes else []
+        if not images:
             return None
         everywhere = len(self.handle.cache.nodes)
-        spread = [(image, known[image] / everywhere) for image in wanted]
+        spread = [(image, image_nodes[image] / everywhere) for image in images]
         most = _MOST_PER_CONTAINER * (len(pod.spec.get("initContainers") or ()) + len(pod.spec["containers"]))
 
         def score(node: NodeInfo) -> int:
-            found = sum(int(node.images[image] * share) for image, share in spread if image in node.images)
-            return MAX_SCORE * (min(max(found, _LEAST), most) - _LEAST) // (most - _LEAST)
+            size = sum(int(node.images[image] * share) for image, share in spread if image in node.images)
+            return MAX_SCORE * (min(max(size, _LEAST), most) - _LEAST) // (most - _LEAST)
 
         return [score(node) for node in nodes]
 

@@ -37,20 +37,20 @@ class InterPodAffinity(Plugin):
 
     def pre_filter(self, pod: PodInfo) -> PreFiltered:
         try:
-            found = _AffinityFilter(self, pod)
+            affinity_filter = _AffinityFilter(self, pod)
         except InvalidSelector as error:
             return self.reject(f"parsing pod: {error}", final=True)
-        return found if found.has_something_to_check else None
+        return affinity_filter if affinity_filter.has_something_to_check else None
 
     def score(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Sequence[int] | None:
         return scores(pod, nodes, self.handle)
 
     def _is_meant(self, pod: PodInfo, old: Json | None, new: Json | None) -> bool:
         """Return whether a required term of either pod selects the other pod."""
-        others = [PodInfo(each) for each in (old, new) if each is not None]
-        mine = (*pod.affinity.required, *pod.affinity.required_anti)
+        others = [PodInfo(other) for other in (old, new) if other is not None]
+        terms = (*pod.affinity.required, *pod.affinity.required_anti)
         return any(
-            any(matches(term, other, self.handle) for term in mine)
+            any(matches(term, other, self.handle) for term in terms)
             or any(matches(term, pod, self.handle) for term in other.affinity.required_anti)
             for other in others
         )
@@ -146,7 +146,7 @@ def scores(pod: PodInfo, nodes: Sequence[NodeInfo], handle: Handle) -> list[int]
         return None
     sums = liking.sums_at(nodes)
     least, span = min(sums), max(sums) - min(sums)
-    return [int(MAX_SCORE * ((each - least) / span)) if span else 0 for each in sums]
+    return [int(MAX_SCORE * ((total - least) / span)) if span else 0 for total in sums]
 
 
 def _liked_by_pod(pod: PodInfo, handle: Handle) -> Tally:

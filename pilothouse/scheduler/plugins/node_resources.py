@@ -32,11 +32,11 @@ class NodeResourcesFit(Plugin):
         key = f"fit {pod.requests_key}"
 
         def check(node: NodeInfo) -> Rejection | None:
-            known: Rejection | None = node.memo.get(key)
-            if known is None:
-                known = self._check(pod, node) or _FITS
-                node.remember(key, known)
-            return None if known is _FITS else known
+            rejection: Rejection | None = node.memo.get(key)
+            if rejection is None:
+                rejection = self._check(pod, node) or _FITS
+                node.remember(key, rejection)
+            return None if rejection is _FITS else rejection
 
         return check
 

@@ -71,11 +71,11 @@ class _SpreadFilter(CountingFilter):
 
     def __call__(self, node: NodeInfo, /) -> Rejection | None:
         for position, constraint in enumerate(self._constraints):
-            place = node.labels.get(constraint.topology_key)
-            if place is None:
+            domain = node.labels.get(constraint.topology_key)
+            if domain is None:
                 return self._plugin.no_label
-            there = self._counts[position].get(place, 0)
-            if there + self._own[position] - self._emptiest[position] > constraint.max_skew:
+            count = self._counts[position].get(domain, 0)
+            if count + self._own[position] - self._emptiest[position] > constraint.max_skew:
                 return self._plugin.too_many
         return None
 
@@ -90,8 +90,8 @@ class _SpreadFilter(CountingFilter):
             return
         for position, constraint in enumerate(self._constraints):
             if constraint.selector.matches(pod.labels) and constraint.includes(node, self._pod, self._required):
-                place, counts = node.labels[constraint.topology_key], self._counts[position]
-                counts[place] = counts.get(place, 0) + sign
+                domain, counts = node.labels[constraint.topology_key], self._counts[position]
+                counts[domain] = counts.get(domain, 0) + sign
         self._find_emptiest()
 
     def _all_nodes_count(self) -> bool:
@@ -172,7 +172,7 @@ def scores(
             before + by_domain.get(node.labels[key], tolerance) if key in node.labels else before
             for before, node in zip(sums, chosen, strict=True)
         ]
-    rounded = iter(_normalized([floor(each + 0.5) for each in sums]))
+    rounded = iter(_normalized([floor(total + 0.5) for total in sums]))
     return [next(rounded) if takes_part else 0 for takes_part in taking_part]
 
 
@@ -190,12 +190,12 @@ def _totals(
     """
     key, required, cache = constraint.topology_key, required_affinity(pod), handle.cache
     tally = constraint.tally(cache)
-    known = tally.places.get(key, {})
+    counts = tally.places.get(key, {})
     if key == HOSTNAME:
-        return known
+        return counts
     totals = dict.fromkeys([node.labels.get(key, "") for node in nodes], 0)
     if constraint.includes_all(cache, required) and len(all_of) <= 1:
-        return {place: known.get(place, 0) for place in totals}
+        return {domain: counts.get(domain, 0) for domain in totals}
     for node in cache.nodes:
         place = node.labels.get(key, "")
         if place in totals and has_all_labels(node, all_of) and constraint.includes(node, pod, required):
@@ -207,4 +207,4 @@ def _normalized(sums: Sequence[int]) -> list[int]:
     least, greatest = min(sums, default=0), max(sums, default=0)
     if greatest == 0:
         return [MAX_SCORE] * len(sums)
-    return [MAX_SCORE * (greatest + least - each) // greatest for each in sums]
+    return [MAX_SCORE * (greatest + least - total) // greatest for total in sums]

@@ -74,13 +74,13 @@ def own_constraints(pod: PodInfo, action: str) -> tuple[SpreadConstraint, ...]:
         for constraint in pod.spec.get("topologySpreadConstraints") or ()
         if constraint["whenUnsatisfiable"] == action
     )
-    return tuple(_read(each, pod, _selector(each, pod)) for each in chosen)
+    return tuple(_read(constraint, pod, _selector(constraint, pod)) for constraint in chosen)
 
 
 def default_constraints(pod: PodInfo, selectors: WorkloadSelectors) -> tuple[SpreadConstraint, ...]:
     """Return the default constraints for a pod of a service or workload."""
     selector = selectors.of(pod)
-    return () if selector.empty else tuple(_read(each, pod, selector) for each in _BY_DEFAULT)
+    return () if selector.empty else tuple(_read(constraint, pod, selector) for constraint in _BY_DEFAULT)
 
 
 def _selector(constraint: Json, pod: PodInfo) -> Selector:
@@ -122,9 +122,9 @@ class WorkloadSelectors:
         """Return the combined selector of the pod's services and controller; an empty selector if there are none."""
         labels: dict[str, str] = {}
         for service in self._services.by_index(NAMESPACE_INDEX, pod.namespace):
-            wanted = (service.get("spec") or {}).get("selector") or {}
-            if wanted and wanted.items() <= pod.labels.items():
-                labels |= wanted
+            selector = (service.get("spec") or {}).get("selector") or {}
+            if selector and selector.items() <= pod.labels.items():
+                labels |= selector
         controller = self._controller(pod)
         if controller is None:
             return from_set(labels) if labels else EVERYTHING

@@ -56,10 +56,10 @@ class Preemption:
         nodes = [node for node in self._handle.cache.nodes if diagnosis.may_be_resolved(node.name)]
         why_not = Diagnosis(for_absent=_NOT_HELPFUL)
         candidates = self._dry_run(pod, nodes, why_not) if nodes else []
-        found = candidates or FitError(why_not, len(self._handle.cache.nodes))
-        if isinstance(found, FitError):
-            return Outcome("", f"preemption: {found}")
-        chosen = min(found, key=lambda victims: victims.cost)
+        outcome = candidates or FitError(why_not, len(self._handle.cache.nodes))
+        if isinstance(outcome, FitError):
+            return Outcome("", f"preemption: {outcome}")
+        chosen = min(outcome, key=lambda victims: victims.cost)
         self._handle.preempting.add(pod.uid)
         self._waiting.put_nowait((pod, chosen))
         return Outcome(chosen.node_name)
@@ -75,7 +75,7 @@ class Preemption:
         node = self._handle.cache.node(pod.nominated_node) if pod.nominated_node else None
         if node is None or not diagnosis.may_be_resolved(node.name):
             return False
-        return any(each.priority < pod.priority and _is_going_for_another(each) for each in node.pods.values())
+        return any(other.priority < pod.priority and _is_going_for_another(other) for other in node.pods.values())
 
     def _dry_run(self, pod: PodInfo, nodes: Sequence[NodeInfo], why_not: Diagnosis) -> list[Victims]:
         """Search for candidates until enough candidates violate no budget, or the time limit is reached."""
@@ -88,11 +88,11 @@ class Preemption:
         candidates: list[Victims] = []
         end = time.monotonic() + _LONGEST_SEARCH
         for node in (*nodes[offset:], *nodes[:offset]):
-            found = find_victims(pod, node, filters, self._framework, budgets)
-            if isinstance(found, Rejection):
-                why_not.reject(node.name, found)
-            elif found.pods:
-                candidates.append(found)
+            victims = find_victims(pod, node, filters, self._framework, budgets)
+            if isinstance(victims, Rejection):
+                why_not.reject(node.name, victims)
+            elif victims.pods:
+                candidates.append(victims)
                 is_enough = len(candidates) >= enough or time.monotonic() > end
                 if is_enough and any(not candidate.broken_budgets for candidate in candidates):
                     break
@@ -102,9 +102,9 @@ class Preemption:
         """Evict the victims. The pod is retried once the victims are gone, or at once if an eviction fails."""
         try:
             # Clear the nominations of pods with lower priority on the node, which may no longer fit.
-            for each in self._handle.nominator.pods_for(victims.node_name):
-                if each.priority < pod.priority:
-                    await self._writer.set_nominated(each, "")
+            for nominated in self._handle.nominator.pods_for(victims.node_name):
+                if nominated.priority < pod.priority:
+                    await self._writer.set_nominated(nominated, "")
             going = [victim for victim in victims.pods if not victim.is_terminating]
             await asyncio.gather(*(self._delete(victim, pod, victims.node_name) for victim in going))
         except PilothouseError as error:

@@ -47,7 +47,9 @@ def find_victims(
 ) -> Victims | Rejection:
     """Return the victims whose eviction makes the pod fit, or the rejection that evictions cannot revoke."""
     node, filters = node.copy(), filters.copy()
-    candidates = sorted((each for each in node.pods.values() if each.priority < pod.priority), key=importance)
+    candidates = sorted(
+        (candidate for candidate in node.pods.values() if candidate.priority < pod.priority), key=importance
+    )
     if not candidates:
         return Rejection(DefaultPreemption.name, ("No preemption victims found for incoming pod",), is_final=True)
     for candidate in candidates:
@@ -87,15 +89,15 @@ def _not_reprieved(
 def split_by_budgets(pods: Iterable[PodInfo], budgets: Sequence[Json]) -> tuple[list[PodInfo], list[PodInfo]]:
     """Split pods into (violating, non-violating), counting evictions in order."""
     selectors = [_selector(budget) for budget in budgets]
-    left = [(budget.get("status") or {}).get("disruptionsAllowed") or 0 for budget in budgets]
+    remaining = [(budget.get("status") or {}).get("disruptionsAllowed") or 0 for budget in budgets]
     breaking: list[PodInfo] = []
     allowed: list[PodInfo] = []
     for pod in pods:
         breaks = False
         for position, budget in enumerate(budgets):
             if namespace_of(budget) == pod.namespace and _counts(budget, selectors[position], pod):
-                left[position] -= 1
-                breaks = breaks or left[position] < 0
+                remaining[position] -= 1
+                breaks = breaks or remaining[position] < 0
         (breaking if breaks else allowed).append(pod)
     return breaking, allowed
 

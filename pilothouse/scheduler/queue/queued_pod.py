@@ -56,8 +56,8 @@ class PodHeap:
         return (queued for queued, _ in self._members.values())
 
     def get(self, uid: str) -> QueuedPod | None:
-        found = self._members.get(uid)
-        return found[0] if found else None
+        member = self._members.get(uid)
+        return member[0] if member else None
 
     def push(self, queued: QueuedPod) -> None:
         number = next(self._numbers)
@@ -77,8 +77,8 @@ class PodHeap:
         return queued
 
     def remove(self, uid: str) -> QueuedPod | None:
-        found = self._members.pop(uid, None)
-        return found[0] if found else None
+        member = self._members.pop(uid, None)
+        return member[0] if member else None
 
     def _skip_removed(self) -> None:
         while self._heap:

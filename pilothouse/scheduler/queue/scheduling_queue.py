@@ -74,8 +74,8 @@ class SchedulingQueue:
 
     def update(self, old: PodInfo, new: PodInfo) -> None:
         """Update a pending pod; a rejected pod is retried if its own change may help."""
-        for place in (self._active, self._backing_off, self._after_errors):
-            if (waiting := place.get(new.uid)) is not None:
+        for heap in (self._active, self._backing_off, self._after_errors):
+            if (waiting := heap.get(new.uid)) is not None:
                 waiting.pod = new
                 return
         rejected = self._unschedulable.get(new.uid)
@@ -87,8 +87,8 @@ class SchedulingQueue:
             self._requeue(rejected)
 
     def delete(self, uid: str) -> None:
-        for place in (self._active, self._backing_off, self._after_errors):
-            place.remove(uid)
+        for heap in (self._active, self._backing_off, self._after_errors):
+            heap.remove(uid)
         self._unschedulable.pop(uid, None)
 
     def add_rejected(self, queued: QueuedPod, rejected_by: Iterable[str]) -> None:
@@ -153,12 +153,12 @@ class SchedulingQueue:
         must_wait = not queued.gated_by and self._back_off.ends(queued) > self._clock.now()
         self._enqueue(queued, self._backing_off if must_wait else self._active)
 
-    def _enqueue(self, queued: QueuedPod, place: PodHeap | None = None) -> None:
+    def _enqueue(self, queued: QueuedPod, heap: PodHeap | None = None) -> None:
         queued.gated_by = self._pre_enqueue(queued.pod)
         if queued.gated_by:
             self._unschedulable[queued.pod.uid] = queued
         else:
-            (self._active if place is None else place).push(queued)
+            (self._active if heap is None else heap).push(queued)
             self._has_some.set()
 
     def _can_cut_back_off_short(self) -> bool:
@@ -176,9 +176,9 @@ class SchedulingQueue:
     def _end_back_offs(self) -> None:
         self._timer = None
         now = self._clock.now()
-        for place in (self._backing_off, self._after_errors):
-            while (first := place.first()) and self._back_off.ends(first) <= now:
-                place.remove(first.pod.uid)
+        for heap in (self._backing_off, self._after_errors):
+            while (first := heap.first()) and self._back_off.ends(first) <= now:
+                heap.remove(first.pod.uid)
                 self._enqueue(first)
         if self._can_cut_back_off_short():
             self._has_some.set()
@@ -211,8 +211,10 @@ class QueueingHints:
 
     def _concerned_by(self, event: ClusterEvent) -> dict[str, list[EventHint]]:
         if event not in self._concerned:
-            found = {plugin: [hint for hint in hints if hint.concerns(event)] for plugin, hints in self._hints.items()}
-            self._concerned[event] = {plugin: hints for plugin, hints in found.items() if hints}
+            concerned = {
+                plugin: [hint for hint in hints if hint.concerns(event)] for plugin, hints in self._hints.items()
+            }
+            self._concerned[event] = {plugin: hints for plugin, hints in concerned.items() if hints}
         return self._concerned[event]
 
 

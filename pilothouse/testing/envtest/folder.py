@@ -51,9 +51,9 @@ def make_folder(folder: Path) -> None:
 def _kubectl(excluded: Path) -> Path | None:
     """Return the kubectl on the PATH, outside of this folder."""
     for directory in os.get_exec_path():
-        found = shutil.which("kubectl", path=directory)
-        if found and Path(directory).resolve() != excluded.resolve():
-            return Path(found).absolute()
+        program = shutil.which("kubectl", path=directory)
+        if program and Path(directory).resolve() != excluded.resolve():
+            return Path(program).absolute()
     return None
 
 

@@ -92,11 +92,11 @@ class Clusters:
 
     def get(self, settings: Settings) -> Cluster:
         """Return the server with these settings. Fails the test if there is none."""
-        if (known := self._known.get(settings.key)) is None:
-            known = self._known[settings.key] = self._create(settings)
-        if isinstance(known, str):
-            pytest.fail(f"pilothouse: {known}", pytrace=False)
-        return known
+        if (cluster := self._known.get(settings.key)) is None:
+            cluster = self._known[settings.key] = self._create(settings)
+        if isinstance(cluster, str):
+            pytest.fail(f"pilothouse: {cluster}", pytrace=False)
+        return cluster
 
     def _create(self, settings: Settings) -> Cluster | str:
         try:
@@ -105,13 +105,13 @@ class Clusters:
             return str(error)
 
     def _start(self, settings: Settings) -> Cluster:
-        given = _read_all(settings)
+        manifests = _read_all(settings)
         with ExitStack() as running:
             flags: dict[str, Any] = {"recent_requests": _SHOWN_REQUESTS, "testing": True, **settings.server_flags}
             api = running.enter_context(Server(**flags))
             webhooks = _webhooks(settings, api.home.scratch)
             with replace(api, opened=ExitStack()).client() as client:
-                install(client, _pointed(given, webhooks))
+                install(client, _pointed(manifests, webhooks))
             cluster = Cluster(api, webhooks, take_template(api, settings.controllers or "*"))
             self._running.push(running.pop_all())
         return cluster

@@ -49,10 +49,10 @@ class Settings:
     @property
     def server_flags(self) -> dict[str, Any]:
         """Flags of the server, as keywords."""
-        known: dict[str, Any] = {"simulated_nodes": self.nodes} if self.nodes else {}
+        flags: dict[str, Any] = {"simulated_nodes": self.nodes} if self.nodes else {}
         if self.controllers:
-            known["controllers"] = self.controllers
-        return known | {name.replace("-", "_"): value for name, value in (self.flags or {}).items()}
+            flags["controllers"] = self.controllers
+        return flags | {name.replace("-", "_"): value for name, value in (self.flags or {}).items()}
 
     def with_more(self, overrides: Mapping[str, Any], folders: tuple[Path, ...]) -> Settings:
         """Return the settings with inner overrides. Lists and flags are merged, other values are replaced.

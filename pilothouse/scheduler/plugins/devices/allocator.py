@@ -48,12 +48,12 @@ class Allocator:
 
     def allocate(self, claims: Sequence[Json]) -> list[Json]:
         """Return an allocation for each claim. Raises CannotAllocate or SelectionFailed."""
-        used, found = set(self._taken), []
+        used, allocations = set(self._taken), []
         for claim in claims:
             requests = claim["spec"].get("devices", {}).get("requests") or ()
             if (count := sum(map(_least_count, requests))) > MOST_DEVICES:
-                told = f"number of requested devices {count} exceeds the claim limit of {MOST_DEVICES}"
-                raise CannotAllocate(f"claim {namespace_of(claim)}/{name_of(claim)}: {told}")
+                message = f"number of requested devices {count} exceeds the claim limit of {MOST_DEVICES}"
+                raise CannotAllocate(f"claim {namespace_of(claim)}/{name_of(claim)}: {message}")
             constraints = claim["spec"].get("devices", {}).get("constraints") or ()
             choices = self._extend([], list(requests), constraints, used)
             if choices is None:
@@ -64,8 +64,8 @@ class Allocator:
             if config := [*self._configurations(claim, choices)]:
                 allocation["devices"]["config"] = config
             selector = common_selector(choice.device for choice in choices)
-            found.append(allocation | ({"nodeSelector": selector} if selector else {}))
-        return found
+            allocations.append(allocation | ({"nodeSelector": selector} if selector else {}))
+        return allocations
 
     def _extend(
         self, chosen: list[_Choice], requests: list[Json], constraints: Sequence[Json], used: set[tuple[str, str, str]]
@@ -89,10 +89,10 @@ class Allocator:
             yield self._wish(f"{request['name']}/{alternative['name']}", alternative, used)
 
     def _wish(self, name: str, request: Json, used: set[tuple[str, str, str]]) -> _Wish:
-        found = self._classes.get_by_key(request["deviceClassName"])
-        if found is None:
+        device_class = self._classes.get_by_key(request["deviceClassName"])
+        if device_class is None:
             raise CannotAllocate(f"request {name}: device class {request['deviceClassName']} does not exist")
-        selectors = [*(found["spec"].get("selectors") or ()), *(request.get("selectors") or ())]
+        selectors = [*(device_class["spec"].get("selectors") or ()), *(request.get("selectors") or ())]
         matching = tuple(
             device
             for device in self._devices
@@ -134,11 +134,11 @@ class Allocator:
         for choice in choices:
             if choice.wish.name not in seen:
                 seen.add(choice.wish.name)
-                found = self._classes.get_by_key(choice.wish.request["deviceClassName"]) or {"spec": {}}
-                for each in found["spec"].get("config") or ():
-                    yield {"source": "FromClass", "requests": [choice.wish.name], **each}
-        for each in claim["spec"]["devices"].get("config") or ():
-            yield {"source": "FromClaim", **each}
+                device_class = self._classes.get_by_key(choice.wish.request["deviceClassName"]) or {"spec": {}}
+                for config in device_class["spec"].get("config") or ():
+                    yield {"source": "FromClass", "requests": [choice.wish.name], **config}
+        for config in claim["spec"]["devices"].get("config") or ():
+            yield {"source": "FromClaim", **config}
 
 
 def _least_count(request: Json) -> int:
@@ -149,12 +149,12 @@ def _least_count(request: Json) -> int:
 
 def _shown(choice: _Choice) -> Json:
     device, request = choice.device, choice.wish.request
-    shown: Json = {"request": choice.wish.name, "driver": device.driver, "pool": device.pool, "device": device.name}
+    result: Json = {"request": choice.wish.name, "driver": device.driver, "pool": device.pool, "device": device.name}
     if choice.wish.is_admin:
-        shown["adminAccess"] = True
+        result["adminAccess"] = True
     if tolerations := request.get("tolerations"):
-        shown["tolerations"] = tolerations
-    return shown
+        result["tolerations"] = tolerations
+    return result
 
 
 def _keeps(constraint: Json, choices: Sequence[_Choice]) -> bool:
@@ -174,5 +174,5 @@ def _keeps(constraint: Json, choices: Sequence[_Choice]) -> bool:
 def _attribute(device: Device, name: str) -> Json | None:
     attributes: Json = device.spec.get("attributes") or {}
     domain, _, own = name.partition("/")
-    found: Json | None = attributes.get(name) or (attributes.get(own) if domain == device.driver else None)
-    return found
+    attribute: Json | None = attributes.get(name) or (attributes.get(own) if domain == device.driver else None)
+    return attribute

@@ -117,7 +117,7 @@ class DynamicResources(Plugin):
             return [(claim, None) for claim in claims]
         listers = self.handle.listers
         devices = devices_for(node, listers.resource_slices.list())
-        written = [allocation_of(each) for each in self.handle.listers.resource_claims.list()]
+        written = [allocation_of(claim) for claim in self.handle.listers.resource_claims.list()]
         self._written = {key: value for key, value in self._written.items() if self._is_not_shown(key)}
         coming = [allocation for reserved in self._reserved.values() for _, allocation in reserved]
         taken = {
@@ -176,8 +176,8 @@ def resource_claims_of(pod: PodInfo, claims: Indexer) -> list[Json]:
 
 
 def allocation_of(claim: Json) -> Json | None:
-    found: Json | None = (claim.get("status") or {}).get("allocation")
-    return found
+    allocation: Json | None = (claim.get("status") or {}).get("allocation")
+    return allocation
 
 
 def consumers_of(claim: Json) -> list[Json]:
@@ -185,14 +185,14 @@ def consumers_of(claim: Json) -> list[Json]:
 
 
 def is_reserved_for(pod: PodInfo, claim: Json) -> bool:
-    return any(each.get("uid") == pod.uid for each in consumers_of(claim))
+    return any(consumer.get("uid") == pod.uid for consumer in consumers_of(claim))
 
 
 def _claim_name(pod: PodInfo, reference: Json) -> str | None:
     if name := reference.get("resourceClaimName"):
         return str(name)
-    made = pod.status.get("resourceClaimStatuses") or ()
-    status = next((each for each in made if each["name"] == reference["name"]), None)
+    statuses = pod.status.get("resourceClaimStatuses") or ()
+    status = next((claim_status for claim_status in statuses if claim_status["name"] == reference["name"]), None)
     if status is None:
         raise ClaimUnusable(f'pod "{pod.key}": ResourceClaim not created yet')
     found: str | None = status.get("resourceClaimName")

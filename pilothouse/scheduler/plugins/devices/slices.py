@@ -34,14 +34,16 @@ class Device:
 
 def devices_for(node: NodeInfo, slices: Iterable[Json]) -> list[Device]:
     """Return the devices that a pod on the node could use."""
-    return [device for each in _current(slices) for device in _devices(each["spec"], node)]
+    return [device for resource_slice in _current(slices) for device in _devices(resource_slice["spec"], node)]
 
 
 def _current(slices: Iterable[Json]) -> Iterator[Json]:
     """Yield the slices of the newest generation of each pool; incomplete pools are skipped."""
     pools: dict[tuple[str, str], list[Json]] = {}
-    for each in slices:
-        pools.setdefault((each["spec"]["driver"], each["spec"]["pool"]["name"]), []).append(each)
+    for resource_slice in slices:
+        pools.setdefault((resource_slice["spec"]["driver"], resource_slice["spec"]["pool"]["name"]), []).append(
+            resource_slice
+        )
     for members in pools.values():
         newest = max(member["spec"]["pool"]["generation"] for member in members)
         current = [member for member in members if member["spec"]["pool"]["generation"] == newest]
@@ -79,7 +81,7 @@ def common_selector(devices: Iterable[Device]) -> Json | None:
     merged: Json = {}
     for kind in ("matchExpressions", "matchFields"):
         every = [expression for term in terms for expression in term.get(kind) or ()]
-        distinct = [each for position, each in enumerate(every) if each not in every[:position]]
+        distinct = [term for position, term in enumerate(every) if term not in every[:position]]
         merged |= {kind: distinct} if distinct else {}
     return {"nodeSelectorTerms": [merged]} if merged else None
 
@@ -123,8 +125,8 @@ def _variables(device: Device) -> dict[str, Any]:
     sizes = {name: quantities.parse(str(value["value"])) for name, value in _parts(device, "capacity")}
     capacity = _by_domain(device, sizes)
     shared = bool(device.spec.get("allowMultipleAllocations"))
-    shown = {"driver": device.driver, "attributes": attributes, "capacity": capacity}
-    return {"device": {**shown, "allowMultipleAllocations": shared}}
+    variables = {"driver": device.driver, "attributes": attributes, "capacity": capacity}
+    return {"device": {**variables, "allowMultipleAllocations": shared}}
 
 
 def _parts(device: Device, kind: str) -> Iterable[tuple[str, Json]]:

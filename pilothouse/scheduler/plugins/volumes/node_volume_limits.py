@@ -34,16 +34,16 @@ class NodeVolumeLimits(Plugin):
         rejection = self._rejection
 
         def check(node: NodeInfo) -> Rejection | None:
-            found = self.handle.listers.csi_nodes.get_by_key(node.name) or {}
-            drivers = (found.get("spec") or {}).get("drivers") or ()
+            csi_node = self.handle.listers.csi_nodes.get_by_key(node.name) or {}
+            drivers = (csi_node.get("spec") or {}).get("drivers") or ()
             counts = ((driver["name"], (driver.get("allocatable") or {}).get("count")) for driver in drivers)
             limits = {name: count for name, count in counts if count is not None}
             if not limits:
                 return None
-            there = {volume for pod in node.pods.values() if pod.claim_keys for volume in self._volumes(pod)}
-            new = wanted - there
+            attached = {volume for pod in node.pods.values() if pod.claim_keys for volume in self._volumes(pod)}
+            new = wanted - attached
             for driver in {driver for driver, _ in new} & limits.keys():
-                if sum(each == driver for each, _ in there | new) > limits[driver]:
+                if sum(name == driver for name, _ in attached | new) > limits[driver]:
                     return rejection
             return None
 
@@ -60,5 +60,5 @@ class NodeVolumeLimits(Plugin):
             if volume is not None:
                 if csi := volume["spec"].get("csi"):
                     yield csi["driver"], csi["volumeHandle"]
-            elif (found := listers.storage_classes.get_by_key(class_of_claim(claim))) is not None:
-                yield found.get("provisioner") or "", f"{key}-to-be-made"
+            elif (storage_class := listers.storage_classes.get_by_key(class_of_claim(claim))) is not None:
+                yield storage_class.get("provisioner") or "", f"{key}-to-be-made"

@@ -56,10 +56,10 @@ def find_volumes(claims: PodClaims, node: NodeInfo, volumes: AssumedObjects, lis
     matched = {name_of(claim) for _, claim in bindings}
     provisions = tuple(claim for claim in claims.waiting if name_of(claim) not in matched)
     for claim in provisions:
-        found = listers.storage_classes.get_by_key(class_of_claim(claim))
-        if found is None or (found.get("provisioner") or "") in _NO_PROVISIONER:
+        storage_class = listers.storage_classes.get_by_key(class_of_claim(claim))
+        if storage_class is None or (storage_class.get("provisioner") or "") in _NO_PROVISIONER:
             raise NodeConflict(NO_VOLUME)
-        topologies = found.get("allowedTopologies") or ()
+        topologies = storage_class.get("allowedTopologies") or ()
 
         def matches(term: Json) -> bool:
             expressions = term.get("matchLabelExpressions") or ()
@@ -69,7 +69,7 @@ def find_volumes(claims: PodClaims, node: NodeInfo, volumes: AssumedObjects, lis
 
         if not (not topologies or any(map(matches, topologies))):
             raise NodeConflict(NO_VOLUME)
-        if not _has_space(claim, found, node, listers):
+        if not _has_space(claim, storage_class, node, listers):
             raise NodeConflict(NO_SPACE)
     return PodVolumes(bindings, provisions)
 
@@ -81,20 +81,20 @@ def is_reachable(volume: Json, node: NodeInfo) -> bool:
 
 def _matches(claims: Sequence[Json], node: NodeInfo, volumes: AssumedObjects) -> tuple[tuple[Json, Json], ...]:
     """Match claims with free volumes; smaller claims choose first."""
-    found: list[tuple[Json, Json]] = []
+    matches: list[tuple[Json, Json]] = []
     for claim in sorted(claims, key=requested_size):
-        taken = {name_of(volume) for volume, _ in found}
+        taken = {name_of(volume) for volume, _ in matches}
         volume = _match(claim, [volume for volume in volumes if name_of(volume) not in taken], node)
         if volume is not None:
-            found.append((volume, claim))
-    return tuple(found)
+            matches.append((volume, claim))
+    return tuple(matches)
 
 
 def _match(claim: Json, volumes: Iterable[Json], node: NodeInfo) -> Json | None:
     """Return the best volume for the claim. A claim with reserved volumes gets a reserved volume or none."""
     volumes = list(volumes)
     reserved = [volume for volume in volumes if is_bound_to(volume, claim)]
-    return best_match(claim, [each for each in reserved or volumes if is_reachable(each, node)], delayed=False)
+    return best_match(claim, [volume for volume in reserved or volumes if is_reachable(volume, node)], delayed=False)
 
 
 def _has_space(claim: Json, storage_class: Json, node: NodeInfo, listers: Listers) -> bool:

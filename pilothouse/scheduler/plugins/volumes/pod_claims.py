@@ -48,8 +48,8 @@ def is_bound(claim: Json) -> bool:
 
 
 def waits_for_consumer(claim: Json, classes: Indexer) -> bool:
-    found = classes.get_by_key(class_of_claim(claim))
-    return found is not None and found.get("volumeBindingMode") == WAIT_FOR_FIRST_CONSUMER
+    storage_class = classes.get_by_key(class_of_claim(claim))
+    return storage_class is not None and storage_class.get("volumeBindingMode") == WAIT_FOR_FIRST_CONSUMER
 
 
 def _usable_claims(pod: PodInfo, claims: AssumedObjects) -> Iterator[Json]:
@@ -95,12 +95,12 @@ class AssumedObjects:
         self._assumed.pop(key, None)
 
     def get(self, key: str) -> Json | None:
-        shown, assumed = self._objects.get_by_key(key), self._assumed.get(key)
-        if shown is None or assumed is None:
-            return shown
-        if resource_version_of(shown) != resource_version_of(assumed):
+        observed, assumed = self._objects.get_by_key(key), self._assumed.get(key)
+        if observed is None or assumed is None:
+            return observed
+        if resource_version_of(observed) != resource_version_of(assumed):
             del self._assumed[key]
-            return shown
+            return observed
         return assumed
 
     def __iter__(self) -> Iterator[Json]:

@@ -74,9 +74,9 @@ class VolumeBinding(Plugin):
         claims = claims_of(pod, self._claims, self.handle.listers.storage_classes)
         if not claims.waiting:
             return
-        found = find_volumes(claims, node, self._volumes, self.handle.listers)
-        bindings = tuple((_bound_volume(volume, claim), claim) for volume, claim in found.bindings)
-        provisions = tuple(with_annotations(claim, **{SELECTED_NODE: node.name}) for claim in found.provisions)
+        volumes = find_volumes(claims, node, self._volumes, self.handle.listers)
+        bindings = tuple((_bound_volume(volume, claim), claim) for volume, claim in volumes.bindings)
+        provisions = tuple(with_annotations(claim, **{SELECTED_NODE: node.name}) for claim in volumes.provisions)
         for volume, _ in bindings:
             self._volumes.assume(volume)
         for claim in provisions:
@@ -84,10 +84,10 @@ class VolumeBinding(Plugin):
         self._reserved[pod.uid] = PodVolumes(bindings, provisions)
 
     def unreserve(self, pod: PodInfo, node_name: str) -> None:
-        found = self._reserved.pop(pod.uid, PodVolumes())
-        for volume, _ in found.bindings:
+        volumes = self._reserved.pop(pod.uid, PodVolumes())
+        for volume, _ in volumes.bindings:
             self._volumes.forget(name_of(volume))
-        for claim in found.provisions:
+        for claim in volumes.provisions:
             self._claims.forget(f"{pod.namespace}/{name_of(claim)}")
 
     def has_pre_bind(self, pod: PodInfo) -> bool:
@@ -95,44 +95,44 @@ class VolumeBinding(Plugin):
 
     async def pre_bind(self, pod: PodInfo, node_name: str) -> None:
         """Write the bindings and wait. Raises StatusError, ConnectionFailed or VolumesNotBound."""
-        found = self._reserved[pod.uid]
+        volumes = self._reserved[pod.uid]
         client = self.handle.client
         assert client is not None
-        for volume, _ in found.bindings:
+        for volume, _ in volumes.bindings:
             await client.for_resource(PERSISTENT_VOLUMES).update(volume)
-        for claim in found.provisions:
+        for claim in volumes.provisions:
             await client.for_resource(PERSISTENT_VOLUME_CLAIMS, namespace=pod.namespace).update(claim)
         deadline, pause = self.handle.clock.now() + BIND_TIMEOUT, _FIRST_LOOK
-        while not self._are_bound(pod, node_name, found):
+        while not self._are_bound(pod, node_name, volumes):
             if self.handle.clock.now() >= deadline:
                 raise VolumesNotBound("binding volumes: context deadline exceeded")
             await self.handle.clock.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
         del self._reserved[pod.uid]
 
-    def _are_bound(self, pod: PodInfo, node_name: str, found: PodVolumes) -> bool:
+    def _are_bound(self, pod: PodInfo, node_name: str, volumes: PodVolumes) -> bool:
         """Return whether all volumes are bound. Raises VolumesNotBound if binding has become impossible."""
         listers, node = self.handle.listers, self.handle.cache.node(node_name)
         if node is None:
             raise VolumesNotBound(f'binding volumes: failed to get node "{node_name}": node "{node_name}" not found')
-        shown = listers.pods.get_by_key(pod.key)
-        if shown is None or has_ended(shown):
+        current = listers.pods.get_by_key(pod.key)
+        if current is None or has_ended(current):
             raise VolumesNotBound(f'binding volumes: pod does not exist any more: pod "{pod.name}" not found')
-        claims = [*(claim for _, claim in found.bindings), *found.provisions]
+        claims = [*(claim for _, claim in volumes.bindings), *volumes.provisions]
         return all(self._is_bound(claim, node) for claim in claims)
 
     def _is_bound(self, claim: Json, node: NodeInfo) -> bool:
         name = name_of(claim)
-        shown = self.handle.listers.claims.get_by_key(f"{namespace_of(claim)}/{name}")
-        if shown is None:
+        current = self.handle.listers.claims.get_by_key(f"{namespace_of(claim)}/{name}")
+        if current is None:
             raise VolumesNotBound(f'binding volumes: failed to check provisioning pvc: could not find "{name}"')
         wanted = annotations_of(claim).get(SELECTED_NODE)
-        moved = resource_version_of(shown) != resource_version_of(claim)
-        if wanted and moved and annotations_of(shown).get(SELECTED_NODE) != wanted:
+        moved = resource_version_of(current) != resource_version_of(claim)
+        if wanted and moved and annotations_of(current).get(SELECTED_NODE) != wanted:
             raise VolumesNotBound(f'binding volumes: provisioning failed for PVC "{name}"')
-        if not is_bound(shown):
+        if not is_bound(current):
             return False
-        volume = self.handle.listers.volumes.get_by_key(shown["spec"]["volumeName"])
+        volume = self.handle.listers.volumes.get_by_key(current["spec"]["volumeName"])
         if volume is not None and not is_reachable(volume, node):
             where = f'pv "{name_of(volume)}" node affinity doesn\'t match node "{node.name}"'
             raise VolumesNotBound(f"binding volumes: {where}")

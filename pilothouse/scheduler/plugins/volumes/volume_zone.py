@@ -34,20 +34,20 @@ class VolumeZone(Plugin):
         self._rejection = self.reject("node(s) had no available volume zone", final=True)
 
     def pre_filter(self, pod: PodInfo) -> PreFiltered:
-        wanted: list[tuple[str, frozenset[str]]] = []
+        requirements: list[tuple[str, frozenset[str]]] = []
         for key in pod.claim_keys:
-            found = self._zones(key)
-            if isinstance(found, Rejection):
-                return found
-            wanted += found
-        if not wanted:
+            zones = self._zones(key)
+            if isinstance(zones, Rejection):
+                return zones
+            requirements += zones
+        if not requirements:
             return None
         rejection = self._rejection
 
         def check(node: NodeInfo) -> Rejection | None:
             if not any(label in node.labels for label in _LABELS):
                 return None
-            for label, values in wanted:
+            for label, values in requirements:
                 if node.labels.get(label, node.labels.get(_NOW.get(label, label))) not in values:
                     return rejection
             return None
