@@ -27,7 +27,7 @@ async def test_a_component_that_does_not_listen_is_unhealthy(unused_tcp_port: in
 
 
 @pytest.mark.parametrize("selector", ["", "?fieldSelector=metadata.name=etcd-0"])
-async def test_the_parts_are_listed_without_any_version(tmp_path: Path, selector: str) -> None:
+async def test_component_list_has_no_resource_version(tmp_path: Path, selector: str) -> None:
     async with whole_server(tmp_path) as server:
         answer = await server.request("GET", f"/api/v1/componentstatuses{selector}")
         names = {item["metadata"]["name"] for item in answer.json["items"]}
@@ -37,7 +37,7 @@ async def test_the_parts_are_listed_without_any_version(tmp_path: Path, selector
         assert len(names) == (1 if selector else 3)
 
 
-async def test_a_part_that_there_is_not_is_not_found(tmp_path: Path) -> None:
+async def test_unknown_component_is_not_found(tmp_path: Path) -> None:
     async with whole_server(tmp_path) as server:
         one = await server.request("GET", "/api/v1/componentstatuses/etcd-0")
         assert one.json["metadata"] == {"name": "etcd-0"}

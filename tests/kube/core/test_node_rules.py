@@ -19,7 +19,7 @@ def cell(obj: Json, name: str) -> Any:
     return next(column for column in NODES.columns if column.name == name).cell(decoded(NODES, obj))
 
 
-def test_what_is_not_said_to_be_allocatable_is_the_whole_capacity_rounded_to_thousandths() -> None:
+def test_allocatable_defaults_to_capacity_rounded_to_thousandths() -> None:
     made = decoded(NODES, node(status={"capacity": {"cpu": "1.0001"}}))
     assert made["status"]["allocatable"] == made["status"]["capacity"] == {"cpu": "1001m"}
 
@@ -32,7 +32,7 @@ def test_what_is_not_said_to_be_allocatable_is_the_whole_capacity_rounded_to_tho
         ({"podCIDR": "10.1.0.0/24", "podCIDRs": ["10.0.0.0/24", "fd00::/64"]}, ["10.1.0.0/24"]),
     ],
 )
-def test_pod_ranges_follow_the_older_field_where_the_two_differ(sent: Json, kept: list[str]) -> None:
+def test_pod_cidr_wins_over_different_pod_cidrs(sent: Json, kept: list[str]) -> None:
     spec = decoded(NODES, node(sent))["spec"]
     assert (spec["podCIDR"], spec["podCIDRs"]) == (kept[0], kept)
 
@@ -46,7 +46,7 @@ def test_taints_are_unique_by_key_and_effect() -> None:
     ]
 
 
-def test_a_taint_needs_an_effect_that_exists() -> None:
+def test_taint_with_unknown_effect_is_invalid() -> None:
     assert refusals(NODES, node({"taints": [{"key": "k"}, {"key": "l", "effect": "Odd"}]})) == [
         "metadata.taints[0].effect: Required value",
         'metadata.taints[1].effect: Unsupported value: "Odd": '
@@ -62,7 +62,7 @@ def test_a_taint_needs_an_effect_that_exists() -> None:
         (["ten"], "must be a valid CIDR value"),
     ],
 )
-def test_there_is_one_pod_range_for_each_ip_family(cidrs: list[str], why: str) -> None:
+def test_pod_cidrs_have_one_range_per_ip_family(cidrs: list[str], why: str) -> None:
     found = refusals(NODES, node({"podCIDRs": cidrs}))
     assert len(found) == 1
     assert why in found[0]
@@ -84,7 +84,7 @@ def test_declared_features_are_named_sorted_and_unique() -> None:
     ]
 
 
-def test_old_annotations_are_still_read() -> None:
+def test_annotations_of_older_clients_are_validated() -> None:
     taints = {"scheduler.alpha.kubernetes.io/taints": '[{"key":"k"}]'}
     assert refusals(NODES, node(annotations=taints)) == [
         "metadata.annotations.scheduler.alpha.kubernetes.io/taints[0].effect: Required value"
@@ -104,17 +104,17 @@ def test_old_annotations_are_still_read() -> None:
         ("externalID", "", "e", "may not be updated"),
     ],
 )
-def test_an_identity_once_given_stays(field: str, before: Any, after: Any, why: str) -> None:
+def test_provider_id_and_pod_cidrs_are_immutable_once_set(field: str, before: Any, after: Any, why: str) -> None:
     found = update_refusals(NODES, node({field: after}), node({field: before}))
     assert found == [f"spec.{field}: Forbidden: {why}"]
     assert update_refusals(NODES, node({field: before}), node({field: before})) == []
 
 
-def test_a_provider_id_and_pod_ranges_may_be_given_later() -> None:
+def test_provider_id_and_pod_cidrs_may_be_set_later() -> None:
     assert update_refusals(NODES, node({"providerID": "a://1", "podCIDRs": ["10.0.0.0/24"]}), node()) == []
 
 
-def test_an_address_stands_once_in_the_status() -> None:
+def test_node_addresses_are_unique() -> None:
     addresses = [{"type": "Hostname", "address": "h"}, {"type": "Hostname", "address": "h"}]
     new, old = decoded(NODES, node(status={"addresses": addresses})), decoded(NODES, node())
     for obj in (new, old):
@@ -124,7 +124,7 @@ def test_an_address_stands_once_in_the_status() -> None:
     ]
 
 
-def test_the_status_subresource_leaves_the_spec_alone_and_the_reverse() -> None:
+def test_spec_and_status_are_written_separately() -> None:
     old, new = decoded(NODES, node({"unschedulable": True})), decoded(NODES, node(status={"phase": "Running"}))
     NodeStatusStrategy().prepare_for_update(new, old)
     assert new["spec"] == {"unschedulable": True}
@@ -134,7 +134,7 @@ def test_the_status_subresource_leaves_the_spec_alone_and_the_reverse() -> None:
     assert newer["status"] == old["status"]
 
 
-def test_configuration_sources_are_dropped_and_warned_of() -> None:
+def test_config_sources_are_dropped_with_a_warning() -> None:
     made = decoded(NODES, node({"configSource": {"configMap": {"name": "c"}}}))
     NODES.strategy.prepare_for_create(made)
     assert "configSource" not in made["spec"]

@@ -41,7 +41,7 @@ def test_the_two_fields_for_a_data_source_are_kept_alike() -> None:
     assert created(dataSourceRef=POPULATOR)["dataSource"] == POPULATOR
 
 
-def test_the_older_field_ignores_what_it_never_knew() -> None:
+def test_data_source_drops_unsupported_kinds() -> None:
     assert "dataSource" not in created(dataSource=POPULATOR)
     assert created(dataSource=SNAPSHOT)["dataSource"] == SNAPSHOT
 
@@ -50,7 +50,7 @@ def test_sources_in_other_namespaces_are_dropped() -> None:
     assert "dataSourceRef" not in created(dataSourceRef=PVC | {"namespace": "elsewhere"})
 
 
-def test_a_claim_asks_for_something() -> None:
+def test_claim_requires_access_modes_and_storage() -> None:
     assert refusals(CLAIMS, {"metadata": {"name": "c"}, "spec": {}}) == [
         "spec.accessModes: Required value: at least 1 access mode is required",
         "spec.resources[storage]: Required value",
@@ -79,7 +79,7 @@ def test_only_some_of_a_claim_may_change(new: Json, old: Json, allowed: bool) ->
     assert allowed or found[0].startswith(f"spec: Forbidden: {IMMUTABLE}\n")
 
 
-def test_the_refusal_shows_what_changed() -> None:
+def test_rejection_shows_the_diff() -> None:
     (found,) = update_refusals(CLAIMS, claim(storageClassName="b"), claim(storageClassName="a"))
     assert '- "StorageClassName": "a",' in found
     assert '+ "StorageClassName": "b",' in found
@@ -102,12 +102,12 @@ def test_a_claim_shrinks_only_down_to_what_it_has() -> None:
     ]
 
 
-def test_the_mode_of_a_volume_stays() -> None:
+def test_volume_mode_is_immutable() -> None:
     found = update_refusals(CLAIMS, claim(volumeMode="Block"), claim())
     assert found[-1] == 'volumeMode: Invalid value: "Block": field is immutable'
 
 
-def test_an_attributes_class_that_was_applied_is_not_taken_away() -> None:
+def test_applied_attributes_class_cannot_be_removed() -> None:
     old = claim(status={"phase": "Bound", "currentVolumeAttributesClassName": "a"}, volumeAttributesClassName="a")
     assert update_refusals(CLAIMS, claim(), old) == [
         "spec.volumeAttributesClassName: Forbidden: "
@@ -134,14 +134,14 @@ def test_the_status_of_an_expansion_is_checked() -> None:
     ]
 
 
-def test_parts_of_bytes_are_warned_of() -> None:
+def test_fractional_bytes_yield_a_warning() -> None:
     made = decoded(CLAIMS, claim("1500m"))
     assert list(CLAIMS.strategy.warnings_on_create(made)) == [
         'spec.resources.requests[storage]: fractional byte value "1500m" is invalid, must be an integer'
     ]
 
 
-def test_the_table_knows_nothing_of_the_capacity_before_there_is_a_volume() -> None:
+def test_table_hides_the_capacity_of_an_unbound_claim() -> None:
     status = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadOnlyMany"]}
     cells = {column.name: column.cell for column in CLAIMS.columns}
     unbound, bound = claim(status=status), claim(status=status, volumeName="v")

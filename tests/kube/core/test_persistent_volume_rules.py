@@ -26,7 +26,7 @@ def volume(annotations: Json | None = None, **spec: Any) -> Json:
     return {"metadata": {"name": "pv", "annotations": annotations or {}}, "spec": chosen}
 
 
-def test_a_volume_is_kept_and_holds_a_file_system_unless_it_says_otherwise() -> None:
+def test_default_volume_is_retained_and_has_a_file_system() -> None:
     made = decoded(PERSISTENT_VOLUMES, volume())
     assert made["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
     assert made["spec"]["volumeMode"] == "Filesystem"
@@ -115,7 +115,7 @@ def test_sources_get_their_defaults(source: Json, filled: Json) -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_volume_is_named(spec: Json, refused: list[str]) -> None:
+def test_invalid_volume_is_rejected_with_exact_errors(spec: Json, refused: list[str]) -> None:
     assert refusals(PERSISTENT_VOLUMES, volume(**spec)) == refused
 
 
@@ -164,7 +164,7 @@ def test_the_node_affinity_may_only_move_to_the_newer_name_of_a_label() -> None:
     assert update_refusals(PERSISTENT_VOLUMES, old, volume()) == []
 
 
-def test_the_time_of_a_phase_follows_the_phase() -> None:
+def test_phase_change_sets_the_transition_time() -> None:
     status = PersistentVolumeStatusStrategy()
     old = decoded(PERSISTENT_VOLUMES, volume()) | {"status": {"phase": "Bound", "lastPhaseTransitionTime": "t"}}
     same = decoded(PERSISTENT_VOLUMES, volume()) | {"status": {"phase": "Bound"}}
@@ -178,7 +178,7 @@ def test_the_time_of_a_phase_follows_the_phase() -> None:
     assert own["status"]["lastPhaseTransitionTime"] == "own"
 
 
-def test_deprecated_parts_are_warned_of() -> None:
+def test_deprecated_fields_yield_warnings() -> None:
     obj = decoded(PERSISTENT_VOLUMES, volume(persistentVolumeReclaimPolicy="Recycle", nodeAffinity=_affinity("a")))
     assert [line.split(":")[0] for line in STRATEGY.warnings_on_create(obj)] == ["spec.persistentVolumeReclaimPolicy"]
     old = decoded(PERSISTENT_VOLUMES, volume(nodeAffinity=_affinity("beta.kubernetes.io/arch")))
@@ -188,5 +188,5 @@ def test_deprecated_parts_are_warned_of() -> None:
     ]
 
 
-def test_access_modes_are_shown_short_and_in_one_order() -> None:
+def test_access_modes_are_abbreviated_and_sorted() -> None:
     assert access_modes(["ReadWriteMany", "ReadWriteOnce", "ReadWriteOnce"]) == "RWO,RWX"

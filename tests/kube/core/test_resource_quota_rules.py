@@ -22,11 +22,11 @@ def scoped(*expressions: Json, **hard: str) -> Json:
 @pytest.mark.parametrize(
     "name", ["pods", "requests.cpu", "hugepages-2Mi", "count/widgets.example.com", "example.com/x"]
 )
-def test_quotas_limit_what_can_be_counted(name: str) -> None:
+def test_quota_for_uncountable_resource_is_invalid(name: str) -> None:
     assert refusals(RESOURCE_QUOTAS, quota({name: "1"})) == []
 
 
-def test_storage_alone_is_no_name_for_a_quota() -> None:
+def test_storage_is_not_a_quota_resource() -> None:
     assert refusals(RESOURCE_QUOTAS, quota({"storage": "1"})) == [
         'spec.hard[storage]: Invalid value: "storage": must be a standard resource for quota'
     ]
@@ -96,11 +96,11 @@ def test_storage_alone_is_no_name_for_a_quota() -> None:
         ),
     ],
 )
-def test_scopes_that_can_not_be_meant_are_refused(spec: Json, refused: list[str]) -> None:
+def test_contradictory_scopes_are_rejected(spec: Json, refused: list[str]) -> None:
     assert refusals(RESOURCE_QUOTAS, spec) == refused
 
 
-def test_scopes_stay_though_their_order_does_not_matter() -> None:
+def test_scopes_are_immutable_except_for_the_order() -> None:
     old = quota({"pods": "1"}, scopes=["Terminating", "NotBestEffort"])
     assert update_refusals(RESOURCE_QUOTAS, quota({"pods": "2"}, scopes=["NotBestEffort", "Terminating"]), old) == []
     assert update_refusals(RESOURCE_QUOTAS, quota({"pods": "2"}), old) == [
@@ -108,7 +108,7 @@ def test_scopes_stay_though_their_order_does_not_matter() -> None:
     ]
 
 
-def test_more_requests_than_limits_are_warned_of() -> None:
+def test_requests_above_limits_yield_a_warning() -> None:
     made = decoded(
         RESOURCE_QUOTAS, quota({"cpu": "3", "limits.cpu": "2", "requests.memory": "1", "limits.memory": "1"})
     )

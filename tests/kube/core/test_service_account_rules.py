@@ -8,13 +8,13 @@ from pilothouse.kube.core.serviceaccounts import ENFORCE_MOUNTABLE_SECRETS, SERV
 from pilothouse.machinery.objects import Json
 
 
-def test_of_references_to_secrets_only_the_names_are_kept() -> None:
+def test_references_to_secrets_are_reduced_to_names() -> None:
     made = decoded(SERVICE_ACCOUNTS, {"secrets": [{"name": "s", "namespace": "elsewhere"}, {"kind": "Secret"}]})
     SERVICE_ACCOUNTS.strategy.prepare_for_create(made)
     assert made["secrets"] == [{"name": "s"}, {}]
 
 
-def test_the_deprecated_annotation_is_warned_of_once() -> None:
+def test_deprecated_annotation_yields_one_warning() -> None:
     annotated: Json = {"metadata": {"annotations": {ENFORCE_MOUNTABLE_SECRETS: "true"}}}
     strategy = SERVICE_ACCOUNTS.strategy
     assert len(list(strategy.warnings_on_create(annotated))) == 1

@@ -90,7 +90,7 @@ def bound(kind: str, name: str, **rest: str) -> Json:
     return {"kind": kind, "apiVersion": "v1", "name": name, **rest}
 
 
-async def test_a_token_is_for_the_server_and_for_an_hour_unless_asked_otherwise(api: Api) -> None:
+async def test_default_token_has_the_server_audience_and_one_hour(api: Api) -> None:
     answer = await api.ask()
     assert answer["spec"] == {"audiences": [ISSUER], "expirationSeconds": 3600}
     assert answer["metadata"] == {
@@ -102,7 +102,7 @@ async def test_a_token_is_for_the_server_and_for_an_hour_unless_asked_otherwise(
     assert answer["status"]["expirationTimestamp"] == "2026-05-01T13:00:00Z"
 
 
-async def test_a_token_says_what_was_asked_for(api: Api) -> None:
+async def test_token_has_the_requested_audiences_and_expiration(api: Api) -> None:
     said = await api.claims(audiences=["vault", "db"], expirationSeconds=600)
     assert said.pop("jti")
     assert said == {
@@ -129,7 +129,7 @@ async def test_no_two_tokens_are_the_same(api: Api) -> None:
         (bound("Pod", "homeless"), {"pod": {"name": "homeless", "uid": "u-homeless"}, "node": {"name": "gone"}}),
     ],
 )
-async def test_a_token_says_what_it_is_bound_to(ref: Json, said: Json, api: Api) -> None:
+async def test_token_names_the_bound_object(ref: Json, said: Json, api: Api) -> None:
     private = (await api.claims(boundObjectRef=ref))["kubernetes.io"]
     assert {kind: private[kind] for kind in ("secret", "node", "pod") if kind in private} == said
 
@@ -159,7 +159,7 @@ REFUSED: list[tuple[Json, type[StatusError], str]] = [
 
 
 @pytest.mark.parametrize(("ref", "error", "message"), REFUSED)
-async def test_a_token_is_bound_to_what_is_there_only(
+async def test_token_for_missing_bound_object_is_rejected(
     ref: Json, error: type[StatusError], message: str, api: Api
 ) -> None:
     with pytest.raises(error) as refusal:
@@ -175,7 +175,7 @@ async def test_a_token_is_bound_to_what_is_there_only(
         ((1 << 32) + 1, "4294967297: may not specify a duration larger than 2^32 seconds"),
     ],
 )
-async def test_a_life_has_bounds(seconds: int, why: str, api: Api) -> None:
+async def test_expiration_outside_the_bounds_is_invalid(seconds: int, why: str, api: Api) -> None:
     with pytest.raises(Invalid) as refusal:
         await api.ask(expirationSeconds=seconds)
     message = f'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: {why}'
@@ -183,7 +183,7 @@ async def test_a_life_has_bounds(seconds: int, why: str, api: Api) -> None:
 
 
 @pytest.mark.parametrize("seconds", [600, 1 << 32])
-async def test_the_bounds_themselves_are_allowed(seconds: int, api: Api) -> None:
+async def test_expiration_at_the_bounds_is_valid(seconds: int, api: Api) -> None:
     assert (await api.claims(expirationSeconds=seconds))["exp"] == NOON_SECONDS + seconds
 
 
@@ -197,7 +197,7 @@ async def test_the_request_is_for_the_account_in_the_path(api: Api) -> None:
     await api.ask({"name": "robot", "namespace": "ns", "uid": "u-robot"})
 
 
-async def test_a_uid_in_the_request_is_a_condition(api: Api) -> None:
+async def test_uid_in_the_request_is_a_precondition(api: Api) -> None:
     with pytest.raises(Conflict) as refusal:
         await api.ask({"uid": "x"})
     assert refusal.value.message == (
@@ -206,14 +206,14 @@ async def test_a_uid_in_the_request_is_a_condition(api: Api) -> None:
     )
 
 
-async def test_a_longer_life_than_the_server_allows_is_cut_with_a_warning(api: Api) -> None:
+async def test_too_long_expiration_is_shortened_with_a_warning(api: Api) -> None:
     api.config = replace(api.config, max_expiration=7200)
     answer = await api.ask(expirationSeconds=7201)
     assert answer["spec"]["expirationSeconds"] == 7200
     assert api.warnings == ["requested expiration of 7201 seconds shortened to 7200 seconds"]
 
 
-async def test_the_tokens_that_admission_asks_for_live_for_a_year(api: Api) -> None:
+async def test_projected_tokens_are_extended_to_a_year(api: Api) -> None:
     asked: Json = {"boundObjectRef": bound("Pod", "its"), "expirationSeconds": 3607}
     said = await api.claims(**asked)
     assert said["exp"] == NOON_SECONDS + 365 * 24 * 3600
@@ -232,14 +232,14 @@ async def test_the_tokens_that_admission_asks_for_live_for_a_year(api: Api) -> N
         ({}, {"boundObjectRef": bound("Pod", "its"), "expirationSeconds": 3608}),
     ],
 )
-async def test_other_tokens_do_not(config: Json, spec: Json, api: Api) -> None:
+async def test_other_tokens_are_not_extended(config: Json, spec: Json, api: Api) -> None:
     api.config = replace(api.config, **config)
     said = await api.claims(**{"expirationSeconds": 3607, **spec})
     assert said["exp"] < NOON_SECONDS + 3700
     assert "warnafter" not in said["kubernetes.io"]
 
 
-async def test_a_key_that_cannot_be_read_is_the_servers_fault(api: Api, tmp_path: Path) -> None:
+async def test_unreadable_signing_key_is_an_internal_error(api: Api, tmp_path: Path) -> None:
     api.config = replace(api.config, signing_key_file=tmp_path / "none")
     with pytest.raises(InternalError, match="failed to generate token"):
         await api.ask()

@@ -118,7 +118,7 @@ async def test_a_devices_status_is_written_for_its_driver(registry: RegistryStor
     assert asked.asked == [FROM_ANYWHERE]
 
 
-async def test_a_change_that_is_not_allowed_is_refused_along_with_all_else_that_is_wrong(
+async def test_unauthorized_change_is_reported_with_validation_errors(
     registry: RegistryStore,
 ) -> None:
     await write(registry, Listing({BINDING}), {"allocation": ALLOCATED})
@@ -128,14 +128,14 @@ async def test_a_change_that_is_not_allowed_is_refused_along_with_all_else_that_
     assert [message.partition(": Invalid value")[0] for message in others] == ["status.devices[0]", "status.allocation"]
 
 
-async def test_a_driver_on_the_claims_node_needs_less(registry: RegistryStore) -> None:
+async def test_driver_on_the_claims_node_needs_a_narrower_permission(registry: RegistryStore) -> None:
     await write(registry, Listing({BINDING}), {"allocation": ALLOCATED})
     asked = Listing({FROM_NODE})
     await write(registry, asked, {"allocation": ALLOCATED, "devices": [DEVICE]})
     assert asked.asked == [FROM_NODE]
 
 
-async def test_what_does_not_change_needs_no_permission(registry: RegistryStore) -> None:
+async def test_unchanged_status_needs_no_permission(registry: RegistryStore) -> None:
     whole = {"allocation": ALLOCATED, "devices": [DEVICE]}
     await write(registry, Listing({BINDING, FROM_NODE}), whole)
     asked = Listing()
@@ -164,12 +164,12 @@ async def test_admin_access_is_granted_in_labelled_namespaces() -> None:
         (None, 'could not retrieve namespace to verify admin access: namespaces "ns" not found'),
     ],
 )
-async def test_admin_access_is_refused_elsewhere(labels: dict[str, str] | None, message: str) -> None:
+async def test_admin_access_is_rejected_in_unlabelled_namespaces(labels: dict[str, str] | None, message: str) -> None:
     [objection] = await ask_for_admin_access(labels, adminAccess=True)
     assert message in objection
 
 
-async def test_admin_access_is_refused_along_with_all_else_that_is_wrong() -> None:
+async def test_rejected_admin_access_is_reported_with_validation_errors() -> None:
     request = {"name": "r", "exactly": {"deviceClassName": "", "adminAccess": True}}
     made = {"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}}
     async with whole_server() as api:

@@ -137,7 +137,7 @@ def test_a_request_is_for_one_device_unless_it_says_more() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_claim_is_said_in_order(obj: Json, expected: list[str]) -> None:
+def test_claim_errors_have_upstream_order(obj: Json, expected: list[str]) -> None:
     assert complaints(obj) == expected
 
 
@@ -163,7 +163,7 @@ def test_an_alternative_is_referred_to_by_its_requests_name_and_its_own() -> Non
     assert len(complaints(claim(request, constraints=[{**constraint, "requests": ["r/a/b"]}]))) == 1
 
 
-def test_what_a_claim_asks_for_never_changes() -> None:
+def test_claim_spec_is_immutable() -> None:
     new, old = claim(REQUEST), exactly(count=2)
     assert [str(error) for error in STRATEGY.validate_update(new, old)] == [
         'spec: Invalid value: {"Devices":{"Requests":[{"Name":"r","Exactly":{"DeviceClassName":"gpu","Selectors":null,'
@@ -213,11 +213,11 @@ def test_what_a_claim_asks_for_never_changes() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_status_is_said_in_order(status: Json, expected: list[str]) -> None:
+def test_claim_status_errors_have_upstream_order(status: Json, expected: list[str]) -> None:
     assert of_status(status) == expected
 
 
-def test_an_allocation_never_changes_but_may_go() -> None:
+def test_allocation_is_immutable_but_removable() -> None:
     allocated = {"allocation": {"devices": {"results": [RESULT]}}}
     other = {"allocation": {"devices": {"results": [{**RESULT, "device": "e"}]}}}
     (complaint,) = of_status(other, allocated)
@@ -237,7 +237,7 @@ def test_nobody_can_reserve_a_claim_that_is_being_deleted() -> None:
     ]
 
 
-def test_what_was_said_of_a_device_goes_with_the_device() -> None:
+def test_status_of_deallocated_device_is_dropped() -> None:
     device = {"driver": "x.io", "pool": "p", "device": "d"}
     old = claim(REQUEST, status={"allocation": {"devices": {"results": [RESULT]}}, "devices": [device]})
     new = claim(REQUEST, status={"devices": [device]})

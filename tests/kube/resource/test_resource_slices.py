@@ -114,7 +114,7 @@ def capacity(value: str, **policy: Any) -> Json:
         ),
     ],
 )
-def test_what_is_wrong_with_a_slice_is_said_in_order(obj: Json, expected: list[str]) -> None:
+def test_slice_errors_have_upstream_order(obj: Json, expected: list[str]) -> None:
     assert complaints(obj) == expected
 
 
@@ -146,12 +146,12 @@ def test_what_is_wrong_with_a_slice_is_said_in_order(obj: Json, expected: list[s
         ),
     ],
 )
-def test_a_shared_capacity_says_in_which_portions_it_is_given(obj: Json, expected: list[str]) -> None:
+def test_request_policy_of_shared_capacity_is_validated(obj: Json, expected: list[str]) -> None:
     prefix = "spec.devices[0].capacity[m].requestPolicy."
     assert [text.removeprefix(prefix) for text in complaints(obj)] == expected
 
 
-def test_too_many_devices_are_refused_without_a_look_at_them() -> None:
+def test_too_many_devices_are_rejected_without_validation() -> None:
     names = [{"name": f"d{number}"} for number in range(129)]
     assert complaints(resource_slice(devices=names)) == ["spec.devices: Too many: 129: must have at most 128 items"]
     tainted = [{**each, "taints": [{"key": "k", "effect": "None"}]} for each in names[:65]]
@@ -171,7 +171,7 @@ def test_a_taint_remembers_when_it_was_added() -> None:
     assert obj["spec"]["devices"][0]["taints"][0]["timeAdded"] == first
 
 
-def test_fields_of_features_that_are_off_are_dropped_unless_they_were_there() -> None:
+def test_fields_of_disabled_features_are_dropped_unless_stored() -> None:
     device: Json = {"attributes": {"a": {"ints": [1]}}, "nodeAllocatableResourceMappings": {"cpu": {}}}
     new = with_device(**device)
     STRATEGY.prepare_for_create(new)
@@ -186,6 +186,6 @@ def test_slices_are_selected_by_node_and_driver() -> None:
     assert fields == {"metadata.name": "s", "spec.nodeName": "n", "spec.driver": "x.io"}
 
 
-def test_a_driver_in_capitals_is_warned_of() -> None:
+def test_driver_with_capitals_yields_a_warning() -> None:
     (warning,) = STRATEGY.warnings_on_create(resource_slice(driver="X.io"))
     assert warning == 'spec.driver: driver names should be lowercase; "X.io" contains uppercase characters'

@@ -42,7 +42,7 @@ def test_a_cidr_has_the_family_of_its_address(text: str, family: str) -> None:
         ("x", "must be a valid IP address"),
     ],
 )
-def test_an_endpoint_lives_where_others_can_reach_it(text: str, why: str) -> None:
+def test_endpoint_address_must_be_reachable(text: str, why: str) -> None:
     assert [error.detail for error in endpoint_ip(text, PATH)] == ([why] if why else [])
 
 
@@ -56,7 +56,7 @@ def test_an_endpoint_lives_where_others_can_reach_it(text: str, why: str) -> Non
         ("FD00:0::1", 'IPv6 address "FD00:0::1" should be in RFC 5952 canonical format ("fd00::1")'),
     ],
 )
-def test_an_unusual_address_is_warned_of(text: str, warning: str) -> None:
+def test_unusual_address_yields_a_warning(text: str, warning: str) -> None:
     assert warnings_for_ip(text, PATH) == ([f"f: {warning}"] if warning else [])
 
 
@@ -74,5 +74,5 @@ def test_an_unusual_address_is_warned_of(text: str, warning: str) -> None:
         ("x", []),
     ],
 )
-def test_an_unusual_cidr_is_warned_of(text: str, warnings: list[str]) -> None:
+def test_unusual_cidr_yields_a_warning(text: str, warnings: list[str]) -> None:
     assert warnings_for_cidr(text, PATH) == [f"f: {warning}" for warning in warnings]

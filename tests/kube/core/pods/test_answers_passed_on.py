@@ -45,14 +45,14 @@ def get() -> Request:
     return Request("GET", "/p/", "", [], no_body)
 
 
-async def test_an_answer_that_nobody_reads_ends_its_connection() -> None:
+async def test_unread_response_closes_the_connection() -> None:
     async with answering(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n") as target:
         response = await forward(get(), target, prefix="/p")
         assert not isinstance(response.body, bytes)
         await close_stream(response.body)
 
 
-async def test_an_answer_that_breaks_off_is_not_taken_for_whole() -> None:
+async def test_truncated_response_is_an_error() -> None:
     async with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", hang_up=True) as target:
         response = await forward(get(), target, prefix="/p")
         assert not isinstance(response.body, bytes)
@@ -60,13 +60,13 @@ async def test_an_answer_that_breaks_off_is_not_taken_for_whole() -> None:
             _ = [chunk async for chunk in response.body]
 
 
-async def test_a_pod_that_hangs_up_without_a_word_cannot_be_reached() -> None:
+async def test_connection_closed_without_response_is_unreachable() -> None:
     async with answering(b"", hang_up=True) as target:
         with pytest.raises(ServiceUnavailable, match=r"^error trying to reach service: EOF$"):
             await forward(get(), target, prefix="/p")
 
 
-async def test_a_refusal_without_end_is_cut_off() -> None:
+async def test_endless_error_response_is_truncated() -> None:
     refusal = b"HTTP/1.1 500 Oh\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 60_000
     async with answering(refusal) as target:
         with pytest.raises(InternalError) as failed:

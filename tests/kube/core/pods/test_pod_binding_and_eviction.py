@@ -71,14 +71,14 @@ async def test_a_pod_is_bound_once(server: API) -> None:
 
 
 @pytest.mark.parametrize("field", ["uid", "resourceVersion"])
-async def test_a_binding_means_the_pod_that_it_names(server: API, field: str) -> None:
+async def test_binding_preconditions_are_checked(server: API, field: str) -> None:
     await create(server)
     answer = await bind(server, **{field: "999999"})
     assert (answer.status, answer.json["reason"]) == (409, "Conflict")
     assert "Precondition failed" in answer.json["message"]
 
 
-async def test_a_pod_that_is_going_or_gated_is_not_bound(server: API) -> None:
+async def test_terminating_or_gated_pod_is_not_bound(server: API) -> None:
     await create(server, "gated", schedulingGates=[{"name": "g"}])
     assert "has non-empty .spec.schedulingGates" in (await bind(server, "gated")).json["message"]
     made = pod(meta={"name": "going", "finalizers": ["example.com/f"]})
@@ -110,7 +110,7 @@ async def guard(server: API, name: str = "b", policy: str | None = None, **statu
     await server.request("PATCH", f"{BUDGETS}/{name}/status", patch, media="application/merge-patch+json")
 
 
-async def test_a_pod_that_does_not_run_goes_at_once(server: API) -> None:
+async def test_pod_that_is_not_running_is_evicted_at_once(server: API) -> None:
     await create(server)
     await guard(server, disruptionsAllowed=0)
     assert (await evict(server)).status == 201
@@ -123,7 +123,7 @@ async def test_an_eviction_may_come_in_its_beta_version(server: API) -> None:
     assert (await evict(server, apiVersion="policy/v2")).status == 400
 
 
-async def test_an_eviction_spends_what_the_budget_allows(server: API) -> None:
+async def test_eviction_is_counted_in_the_budget(server: API) -> None:
     await run(server)
     await guard(server, disruptionsAllowed=1, currentHealthy=2, desiredHealthy=1)
     answer = await evict(server, deleteOptions={"gracePeriodSeconds": 7})
@@ -157,7 +157,7 @@ async def test_an_eviction_waits_for_the_budget(server: API) -> None:
     ]
 
 
-async def test_two_budgets_are_one_too_many(server: API) -> None:
+async def test_eviction_with_two_budgets_fails(server: API) -> None:
     await run(server)
     await guard(server, "a", disruptionsAllowed=1)
     await guard(server, "b", disruptionsAllowed=1)
@@ -168,9 +168,7 @@ async def test_two_budgets_are_one_too_many(server: API) -> None:
 @pytest.mark.parametrize(
     ("policy", "healthy", "status"), [("AlwaysAllow", 0, 201), ("IfHealthyBudget", 1, 201), (None, 0, 429)]
 )
-async def test_an_unhealthy_pod_may_go_where_that_disrupts_nothing(
-    server: API, policy: str | None, healthy: int, status: int
-) -> None:
+async def test_unhealthy_pod_may_be_evicted(server: API, policy: str | None, healthy: int, status: int) -> None:
     await run(server, ready=False)
     await guard(server, policy=policy, disruptionsAllowed=0, currentHealthy=healthy, desiredHealthy=1)
     assert (await evict(server)).status == status
@@ -204,7 +202,7 @@ async def test_an_unhealthy_pod_may_go_where_that_disrupts_nothing(
         ),
     ],
 )
-async def test_evictions_must_make_sense(server: API, fields: Json, status: int, message: str) -> None:
+async def test_invalid_evictions_are_rejected(server: API, fields: Json, status: int, message: str) -> None:
     await create(server)
     answer = await evict(server, **fields)
     assert answer.status == status
@@ -234,7 +232,7 @@ async def test_evictions_must_make_sense(server: API, fields: Json, status: int,
         ({"currentHealthy": 2, "desiredHealthy": 1}, 429, "does not allow evicting pods currently"),
     ],
 )
-def test_a_budget_says_why_nobody_may_go(status: Json, code: int, text: str) -> None:
+def test_exhausted_budget_reports_the_reason(status: Json, code: int, text: str) -> None:
     budget = {"metadata": {"name": "b", "generation": 2}, "status": {"observedGeneration": 2, **status}}
     with pytest.raises(StatusError) as caught:
         check_disruption_allowed(budget)

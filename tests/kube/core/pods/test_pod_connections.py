@@ -143,7 +143,7 @@ async def test_a_pod_without_a_node_has_an_empty_log(server: API) -> None:
         ("tailLines=x", 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
     ],
 )
-async def test_a_log_that_cannot_be_had_says_why(
+async def test_failed_log_request_reports_the_reason(
     server: API, kubelet: Backend, query: str, status: int, message: str
 ) -> None:
     await create(server, "broken", "absent")
@@ -161,7 +161,7 @@ async def test_a_log_that_cannot_be_had_says_why(
         ("gone", ASK, 404, 'nodes "gone" not found'),
     ],
 )
-async def test_a_session_that_cannot_be_had_says_why(
+async def test_failed_session_request_reports_the_reason(
     server: API, kubelet: Backend, action: str, node: str, headers: str, status: int, message: str
 ) -> None:
     await create(server, node=node)
@@ -170,7 +170,7 @@ async def test_a_session_that_cannot_be_had_says_why(
     assert (answer.status, answer.json["message"]) == (status, message)
 
 
-async def test_a_kubelet_that_does_not_listen_is_told(server: API, pki: CertificatePaths) -> None:
+async def test_unreachable_kubelet_is_reported(server: API, pki: CertificatePaths) -> None:
     async with listening("127.0.0.1", pki) as closed:
         port = closed.port
     await put_node(server, "127.0.0.1", port)
@@ -185,7 +185,7 @@ async def test_a_kubelet_that_does_not_listen_is_told(server: API, pki: Certific
     assert (exec_.status, exec_.json["message"]) == (500, f"error dialing backend: {place}")
 
 
-async def test_a_node_without_an_address_is_told(server: API) -> None:
+async def test_node_without_address_is_reported(server: API) -> None:
     await server.request("POST", "/api/v1/nodes", {"metadata": {"name": "n"}})
     await create(server)
     answer = await server.request("GET", f"{PODS}/p/log")
@@ -225,7 +225,7 @@ async def test_a_session_that_the_kubelet_refuses_is_refused(server: API, kubele
     assert (answer.status, answer.body) == (403, b"no")
 
 
-async def test_a_refused_session_leaves_no_way_to_the_kubelet(server: API, kubelet: Backend) -> None:
+async def test_rejected_session_closes_the_kubelet_connection(server: API, kubelet: Backend) -> None:
     """CVE-2018-1002105: a connection that stayed open carried further requests to the backend, as the server itself."""
     await create(server, "refused")
     async with over_a_socket(server) as client:
@@ -236,9 +236,7 @@ async def test_a_refused_session_leaves_no_way_to_the_kubelet(server: API, kubel
     assert kubelet.smuggled == b""
 
 
-async def test_a_request_that_is_sent_at_once_with_a_refused_session_stays_with_the_server(
-    server: API, kubelet: Backend
-) -> None:
+async def test_pipelined_request_after_a_rejected_session_is_not_forwarded(server: API, kubelet: Backend) -> None:
     await create(server, "refused")
     async with over_a_socket(server) as client:
         hidden = f"GET /runningpods/ HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {server.token}\r\n\r\n"
@@ -251,9 +249,7 @@ async def test_a_request_that_is_sent_at_once_with_a_refused_session_stays_with_
     assert b"runningpods" not in kubelet.smuggled
 
 
-async def test_a_kubelet_does_not_send_a_session_elsewhere(
-    server: API, kubelet: Backend, pki: CertificatePaths
-) -> None:
+async def test_redirect_of_a_session_is_not_followed(server: API, kubelet: Backend, pki: CertificatePaths) -> None:
     """CVE-2020-8559: a node that redirected a session reached other nodes with the rights of the server."""
     await create(server, "redirected")
     async with listening("127.0.0.1", pki) as other:
@@ -264,7 +260,7 @@ async def test_a_kubelet_does_not_send_a_session_elsewhere(
     assert len(kubelet.heard) == 1
 
 
-async def test_both_ends_of_a_session_end_with_one(server: API, kubelet: Backend) -> None:
+async def test_closing_one_end_of_a_session_closes_the_other(server: API, kubelet: Backend) -> None:
     await create(server)
     async with over_a_socket(server) as client:
         await client.ask(f"{PODS}/p/exec", ASK)
@@ -279,7 +275,7 @@ class MayOnlyRead:
         return Verdict(Decision.ALLOW if attributes.verb == "get" else Decision.NO_OPINION, "only reading")
 
 
-async def test_opening_a_session_takes_the_right_to_create_one() -> None:
+async def test_session_requires_the_create_permission() -> None:
     async def no_body(limit: int) -> bytes:
         return b""
 
@@ -317,7 +313,7 @@ async def test_a_proxy_passes_requests_on(server: API, app: Backend) -> None:
     assert "authorization" not in asked.headers
 
 
-async def test_a_proxy_without_a_path_leads_to_one(server: API, app: Backend) -> None:
+async def test_proxy_without_path_redirects_to_a_slash(server: API, app: Backend) -> None:
     answer = await server.request("GET", f"{PODS}/p/proxy?x=1")
     assert (answer.status, answer.headers["location"]) == (301, f"{PODS}/p/proxy/?x=1")
 
@@ -328,7 +324,7 @@ async def test_redirects_stay_within_the_proxy(server: API, app: Backend) -> Non
 
 
 @pytest.mark.parametrize("wish", ["", "Connection: Upgrade\r\nUpgrade: websocket\r\n"])
-async def test_what_a_path_hides_stays_in_the_path(server: API, app: Backend, wish: str) -> None:
+async def test_escaped_path_is_forwarded_unchanged(server: API, app: Backend, wish: str) -> None:
     """A line break that the client escaped would otherwise end the request line, and what follows would be headers."""
     async with over_a_socket(server) as client:
         await client.ask(f"{PODS}/p/proxy/a%20HTTP/1.1%0d%0aX-Evil:%201?b=c", wish)
@@ -337,7 +333,7 @@ async def test_what_a_path_hides_stays_in_the_path(server: API, app: Backend, wi
     assert "x-evil" not in asked.headers
 
 
-async def test_a_proxy_upgrades_as_well(server: API, app: Backend) -> None:
+async def test_proxy_forwards_upgrades(server: API, app: Backend) -> None:
     async with over_a_socket(server) as client:
         head = await client.ask(f"{PODS}/p/proxy/ws?a=b", "Connection: Upgrade\r\nUpgrade: websocket\r\n")
         assert head.startswith("HTTP/1.1 101 ")
@@ -349,7 +345,7 @@ async def test_a_proxy_upgrades_as_well(server: API, app: Backend) -> None:
     ("name", "message"),
     [("p", "address not allowed"), ("a:p:1", 'invalid pod request "a:p:1"'), ("p:x", 'invalid port "x"')],
 )
-async def test_a_proxy_leads_only_to_pods(server: API, name: str, message: str) -> None:
+async def test_proxy_rejects_special_addresses(server: API, name: str, message: str) -> None:
     await create(server, node="")
     status: Json = {"status": {"podIP": "127.0.0.1" if name == "p" else "192.0.2.9"}}
     await server.request("PATCH", f"{PODS}/p/status", status, media="application/merge-patch+json")
@@ -357,7 +353,7 @@ async def test_a_proxy_leads_only_to_pods(server: API, name: str, message: str) 
     assert (answer.status, answer.json["message"]) == (400, message)
 
 
-async def test_a_pod_that_does_not_listen_is_told(server: API, app: Backend) -> None:
+async def test_unreachable_pod_is_reported(server: API, app: Backend) -> None:
     answer: Answer = await server.request("GET", f"{PODS}/p:1/proxy/")
     assert answer.status == 503
     assert answer.json["message"] == (

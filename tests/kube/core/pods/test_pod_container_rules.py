@@ -193,7 +193,7 @@ def test_variables_must_be_well_formed(variable: Json, errors: list[str]) -> Non
     assert [error.removeprefix("env[0].") for error in first(env=[variable])] == errors
 
 
-def test_a_variable_is_read_only_from_an_empty_directory() -> None:
+def test_variable_from_file_requires_an_empty_dir() -> None:
     variable = {"name": "A", "valueFrom": {"fileKeyRef": {"volumeName": "v", "path": "p", "key": "k"}}}
     volumes = [{"name": "v", "configMap": {"name": "c"}}]
     assert errors_of(pod(container(env=[variable]), volumes=volumes)) == [
@@ -260,7 +260,7 @@ def test_probes_must_be_well_formed(probe: Json, errors: list[str]) -> None:
     assert [error.removeprefix("livenessProbe") for error in first(livenessProbe=probe)] == errors
 
 
-def test_a_readiness_probe_ends_nothing() -> None:
+def test_readiness_probe_has_no_grace_period() -> None:
     probe = {"exec": {"command": ["x"]}, "successThreshold": 2, "terminationGracePeriodSeconds": 5}
     assert first(readinessProbe=probe) == [
         "readinessProbe.terminationGracePeriodSeconds: Invalid value: 5: must not be set for readinessProbes"
@@ -345,7 +345,7 @@ def test_a_hook_sleeps_no_longer_than_the_grace_period() -> None:
         ),
     ],
 )
-def test_resources_must_make_sense(resources: Json, errors: list[str]) -> None:
+def test_invalid_resources_are_rejected(resources: Json, errors: list[str]) -> None:
     found = [error.removeprefix("resources").removeprefix(".") for error in first(resources=resources)]
     assert found == errors
 
@@ -412,7 +412,7 @@ def test_names_are_unique_among_all_containers() -> None:
     ]
 
 
-def test_only_init_containers_that_go_on_running_have_probes() -> None:
+def test_only_sidecars_have_probes() -> None:
     probe = {"exec": {"command": ["x"]}}
     init = [
         container(name="a", readinessProbe=probe, lifecycle={}),
@@ -491,11 +491,11 @@ def test_ephemeral_containers_are_for_debugging_only_and_never_there_from_the_st
         ),
     ],
 )
-def test_security_contexts_must_make_sense(context: Json, errors: list[str]) -> None:
+def test_invalid_security_contexts_are_rejected(context: Json, errors: list[str]) -> None:
     assert [error.removeprefix("securityContext") for error in first(securityContext=context)] == errors
 
 
-def test_privileged_containers_are_allowed_where_the_server_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_privileged_containers_require_allow_privileged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CAPABILITIES, "allow_privileged", True)
     assert first(securityContext={"privileged": True}) == []
 

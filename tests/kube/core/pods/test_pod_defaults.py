@@ -20,7 +20,7 @@ def spec_of(obj: Json) -> Json:
     return spec
 
 
-def test_a_pod_with_nothing_but_an_image_gets_everything_else() -> None:
+def test_minimal_pod_gets_all_defaults() -> None:
     assert spec_of(pod()) == {
         "containers": [
             {
@@ -41,7 +41,7 @@ def test_a_pod_with_nothing_but_an_image_gets_everything_else() -> None:
     }
 
 
-def test_defaults_change_nothing_the_second_time() -> None:
+def test_pod_defaults_are_idempotent() -> None:
     once = decoded(
         PODS,
         pod(
@@ -79,7 +79,7 @@ def test_defaults_change_nothing_the_second_time() -> None:
         ("a" * 300, ""),
     ],
 )
-def test_the_tag_of_an_image(image: str, tag: str) -> None:
+def test_image_tag(image: str, tag: str) -> None:
     assert image_tag(image) == tag
 
 
@@ -113,11 +113,11 @@ def test_only_the_latest_image_is_always_pulled(image: str, policy: str) -> None
         ),
     ],
 )
-def test_probes_are_made_complete(sent: Json, stored: Json) -> None:
+def test_probe_defaults(sent: Json, stored: Json) -> None:
     assert spec_of(pod(container(**sent)))["containers"][0]["livenessProbe"] == stored
 
 
-def test_ports_variables_and_hooks_are_made_complete() -> None:
+def test_port_env_and_hook_defaults() -> None:
     sent = container(
         ports=[{"containerPort": 80}],
         env=[
@@ -145,7 +145,7 @@ def test_ports_variables_and_hooks_are_made_complete() -> None:
         ({"requests": {"cpu": "-1500u"}}, {"requests": {"cpu": "-2m"}}),
     ],
 )
-def test_a_container_asks_for_its_limit_and_for_no_less_than_a_thousandth(sent: Json, stored: Json) -> None:
+def test_requests_default_to_limits_rounded_to_thousandths(sent: Json, stored: Json) -> None:
     assert spec_of(pod(container(resources=sent)))["containers"][0]["resources"] == stored
 
 
@@ -165,7 +165,7 @@ def test_a_container_asks_for_its_limit_and_for_no_less_than_a_thousandth(sent: 
         ),
     ],
 )
-def test_a_pod_with_limits_asks_for_what_its_containers_do(containers: list[Json], sent: Json, stored: Json) -> None:
+def test_pod_level_requests_default_to_container_requests(containers: list[Json], sent: Json, stored: Json) -> None:
     parts = [container(name=f"c{i}", resources={"requests": each}) for i, each in enumerate(containers)]
     assert spec_of(pod(*parts, resources=sent))["resources"] == stored
 
@@ -236,7 +236,7 @@ def test_huge_pages_of_containers_become_a_limit_of_their_pod() -> None:
         ({"image": {"reference": "a:1"}}, {"image": {"reference": "a:1", "pullPolicy": "IfNotPresent"}}),
     ],
 )
-def test_volumes_are_made_complete(source: Json, stored: Json) -> None:
+def test_volume_defaults(source: Json, stored: Json) -> None:
     assert spec_of(with_volume(source))["volumes"] == [{"name": "v", **stored}]
 
 
@@ -254,12 +254,12 @@ def test_ports_on_the_hosts_network_are_the_hosts_ports() -> None:
 @pytest.mark.parametrize(
     "sent", [{"serviceAccount": "a"}, {"serviceAccountName": "a"}, {"serviceAccount": "b", "serviceAccountName": "a"}]
 )
-def test_both_names_of_the_service_account_say_the_same(sent: Json) -> None:
+def test_service_account_aliases_are_equal(sent: Json) -> None:
     made = spec_of(pod(**sent))
     assert (made["serviceAccount"], made["serviceAccountName"]) == ("a", "a")
 
 
-def test_a_negative_grace_period_is_the_shortest_in_a_pod_and_kept_in_a_template() -> None:
+def test_negative_grace_period_becomes_one_in_pods_only() -> None:
     assert spec_of(pod(terminationGracePeriodSeconds=-5))["terminationGracePeriodSeconds"] == 1
     template = {"spec": {"containers": [], "terminationGracePeriodSeconds": -5}}
     default_pod_template(template)
@@ -273,7 +273,7 @@ def test_a_template_does_not_get_what_only_pods_have() -> None:
     assert "enableServiceLinks" not in template["spec"]
 
 
-def test_annotations_of_old_that_held_init_containers_are_dropped() -> None:
+def test_init_container_annotations_are_dropped() -> None:
     meta = {"annotations": {"pod.beta.kubernetes.io/init-containers": "[]", "a": "b"}}
     assert decoded(PODS, pod(meta=meta))["metadata"]["annotations"] == {"a": "b"}
 

@@ -19,13 +19,13 @@ from pilothouse.machinery.quantity import Quantity
 from pilothouse.machinery.selectors.fields import Requirement
 
 
-def test_a_new_pod_is_pending_whatever_its_author_says() -> None:
+def test_new_pod_is_always_pending() -> None:
     made = created(pod(status={"phase": "Running", "podIP": "10.0.0.1"}, meta={"generation": 9}))
     assert made["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
     assert made["metadata"]["generation"] == 1
 
 
-def test_a_gated_pod_says_why_it_is_not_scheduled() -> None:
+def test_gated_pod_has_a_scheduling_gated_condition() -> None:
     (condition,) = created(pod(schedulingGates=[{"name": "g"}]))["status"]["conditions"]
     assert condition.pop("lastTransitionTime")
     assert condition == {
@@ -88,7 +88,7 @@ def peak(regular: Sequence[int], init: Sequence[tuple[int, bool]]) -> int:
 
 @settings(max_examples=60)
 @given(plans)
-def test_a_pod_needs_what_runs_at_its_busiest_time(plan: Plan) -> None:
+def test_pod_requests_are_the_peak_of_its_containers(plan: Plan) -> None:
     regular, init = plan
     spec = {
         "containers": [{"resources": {"requests": {"cpu": str(amount)}}} for amount in regular],
@@ -100,7 +100,7 @@ def test_a_pod_needs_what_runs_at_its_busiest_time(plan: Plan) -> None:
     assert aggregate_requests(spec).get("cpu", Quantity(0)) == Quantity(peak(regular, init))
 
 
-def test_a_pod_selects_by_its_own_labels_where_it_asks_for_that() -> None:
+def test_match_label_keys_are_merged_into_selectors() -> None:
     term = {"topologyKey": "z", "labelSelector": {}, "matchLabelKeys": ["a", "x"], "mismatchLabelKeys": ["b"]}
     spread = {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": ["a"]}
     affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
@@ -154,7 +154,7 @@ def test_an_apparmor_annotation_becomes_a_field(
         ({"nodeName": "n"}, "Failed", None, 0),
     ],
 )
-def test_only_a_pod_that_runs_gets_time_to_end(spec: Json, phase: str, requested: int | None, period: int) -> None:
+def test_grace_period_applies_to_running_pods_only(spec: Json, phase: str, requested: int | None, period: int) -> None:
     assert PodStrategy().grace_period(stored(pod(status={"phase": phase}, **spec)), requested) == period
 
 

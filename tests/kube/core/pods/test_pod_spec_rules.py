@@ -374,7 +374,7 @@ def test_dns_must_be_well_formed(policy: str, config: Json | None, errors: list[
         ),
     ],
 )
-def test_the_security_context_of_a_pod_must_make_sense(context: Json, spec: Json, errors: list[str]) -> None:
+def test_invalid_pod_security_context_is_rejected(context: Json, spec: Json, errors: list[str]) -> None:
     found = errors_of(pod(securityContext=context, **spec))
     assert [error.removeprefix("securityContext.") for error in found] == errors
 
@@ -405,7 +405,7 @@ def test_the_security_context_of_a_pod_must_make_sense(context: Json, spec: Json
         ),
     ],
 )
-def test_a_pod_sets_only_what_its_operating_system_has(system: str, fields: Json, errors: list[str]) -> None:
+def test_fields_of_another_operating_system_are_rejected(system: str, fields: Json, errors: list[str]) -> None:
     assert errors_of(pod(os={"name": system}, **fields)) == errors
 
 
@@ -467,7 +467,7 @@ def test_host_processes_are_all_or_none_and_on_the_hosts_network() -> None:
         ),
     ],
 )
-def test_annotations_that_mean_something_must_be_well_formed(annotations: Json, errors: list[str]) -> None:
+def test_well_known_annotations_are_validated(annotations: Json, errors: list[str]) -> None:
     found = errors_of(pod(meta={"annotations": annotations}))
     assert [error.removeprefix("metadata.annotations") for error in found] == errors
 
@@ -493,7 +493,7 @@ def test_profiles_in_annotations_and_fields_agree() -> None:
     ]
 
 
-def test_a_template_stands_at_its_own_path_and_has_no_ephemeral_containers() -> None:
+def test_template_errors_have_the_template_path() -> None:
     template = pod(container(image=" i"), ephemeralContainers=[], meta={"labels": {"a": "b c"}})
     template["spec"]["ephemeralContainers"] = [
         container(name="e", terminationMessagePolicy="File", imagePullPolicy="Never")

@@ -108,7 +108,7 @@ def test_a_status_must_be_well_formed(old: Json, new: Json, errors: list[str]) -
         ("n", ["nominatedNodeName: Forbidden: may not be set on pods that are already bound to a node"]),
     ],
 )
-def test_a_bound_pod_needs_no_other_node(node: str, errors: list[str]) -> None:
+def test_bound_pod_rejects_a_nominated_node(node: str, errors: list[str]) -> None:
     assert errors_after({}, {"nominatedNodeName": "m"}, nodeName=node) == errors
 
 
@@ -121,7 +121,7 @@ def state(kind: str, code: int = 0) -> Json:
     ("policy", "code", "allowed"),
     [("Always", 0, True), ("OnFailure", 1, True), ("OnFailure", 0, False), ("Never", 1, False)],
 )
-def test_a_container_comes_back_only_where_it_may(policy: str, code: int, allowed: bool) -> None:
+def test_terminated_container_restarts_only_if_allowed(policy: str, code: int, allowed: bool) -> None:
     found = errors_after(state("ended", code), state("running"), restartPolicy=policy)
     refusal = ["containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state"]
     assert found == ([] if allowed else refusal)
@@ -135,7 +135,7 @@ def test_a_container_comes_back_only_where_it_may(policy: str, code: int, allowe
         ([{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [7]}}], True),
     ],
 )
-def test_the_rules_of_a_container_can_bring_it_back(rules: list[Json], allowed: bool) -> None:
+def test_restart_rules_of_a_container_allow_a_restart(rules: list[Json], allowed: bool) -> None:
     part = container(restartPolicy="Never", restartPolicyRules=rules)
     old = stored(pod(part, status=state("ended", 42), restartPolicy="Never"))
     new = stored(pod(part, status=state("running"), restartPolicy="Never"))
@@ -179,7 +179,7 @@ def test_allocated_resources_are_those_of_the_container(resource: Json, errors: 
     assert [error.removeprefix(prefix) for error in found] == errors
 
 
-def test_users_of_containers_are_possible_ones() -> None:
+def test_container_users_are_validated() -> None:
     user = {"linux": {"uid": -1, "gid": 0, "supplementalGroups": [-2]}}
     assert errors_after({}, {"containerStatuses": [{"name": "c", "user": user}]}) == [
         "containerStatuses[0].user.linux.uid: Invalid value: -1: must be between 0 and 2147483647, inclusive",
@@ -205,7 +205,7 @@ def test_clients_that_do_not_know_observed_generations_do_not_clear_them() -> No
     assert [condition.get("observedGeneration") for condition in conditions] == [2, 5, None]
 
 
-def test_addresses_in_odd_notations_are_warned_of() -> None:
+def test_unusual_addresses_yield_warnings() -> None:
     made = stored(pod(status={"podIPs": [{"ip": "fd00:0::1"}]}))
     assert list(STATUS.warnings_on_update(made, made)) == [
         'status.podIPs[0].ip: IPv6 address "fd00:0::1" should be in RFC 5952 canonical format ("fd00::1")'

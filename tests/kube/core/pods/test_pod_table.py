@@ -71,7 +71,7 @@ def ended(code: int, **more: Any) -> Json:
         ),
     ],
 )
-def test_the_status_says_what_matters_most(status: Json, line: tuple[str, str, str]) -> None:
+def test_status_column_shows_the_most_important_reason(status: Json, line: tuple[str, str, str]) -> None:
     assert shown(**status) == line
 
 
@@ -96,7 +96,7 @@ def test_a_pod_with_one_container_ended_goes_on_running(conditions: list[Json], 
         ({"running": {}}, "Init:0/2"),
     ],
 )
-def test_a_pod_that_starts_shows_how_far_it_is(state: Json, status: str) -> None:
+def test_initializing_pod_shows_the_progress(state: Json, status: str) -> None:
     made = pod(
         initContainers=[container(name="a"), container(name="b")],
         status={"phase": "Pending", "initContainerStatuses": [{"name": "a", "state": state, "restartCount": 2}]},
@@ -121,7 +121,7 @@ def test_a_sidecar_counts_as_a_container() -> None:
     assert (found["Ready"], found["Status"], found["Restarts"]) == ("2/2", "Running", "2")
 
 
-def test_restarts_tell_when_the_last_one_was() -> None:
+def test_restart_column_shows_the_latest_restart() -> None:
     at = (datetime.now(UTC) - timedelta(minutes=5, seconds=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     earlier = "2020-01-01T00:00:00Z"
     last = [{"terminated": {"exitCode": 1, "finishedAt": time}} for time in (at, earlier)]
@@ -138,7 +138,7 @@ def test_restarts_tell_when_the_last_one_was() -> None:
         ({"phase": "Succeeded"}, "Succeeded"),
     ],
 )
-def test_a_deleted_pod_is_on_its_way_out(status: Json, shown_as: str) -> None:
+def test_deleted_pod_is_shown_as_terminating(status: Json, shown_as: str) -> None:
     made = stored(pod(status=status))
     made["metadata"]["deletionTimestamp"] = "2024-01-01T00:00:00Z"
     assert cells(made)["Status"] == shown_as

@@ -35,7 +35,7 @@ ONLY = (
         ({"schedulingGates": [{"name": "a"}]}, {"nodeSelector": {"a": "b"}}),
     ],
 )
-def test_some_of_a_pod_may_change(old: Json, new: Json) -> None:
+def test_mutable_fields_of_a_pod_may_change(old: Json, new: Json) -> None:
     assert update_errors(pod(**new), pod(**old)) == []
 
 
@@ -46,7 +46,7 @@ def test_images_may_change() -> None:
     assert update_errors(pod(container(image=" i:1")), pod(container(image="i:1"))) == [why, why]
 
 
-def test_amounts_that_are_only_written_differently_have_not_changed() -> None:
+def test_equal_quantities_in_other_notation_are_unchanged() -> None:
     before = pod(container(resources={"limits": {"memory": "1Gi"}}))
     assert update_errors(pod(container(resources={"limits": {"memory": "1073741824"}})), before) == []
 
@@ -85,17 +85,17 @@ def test_amounts_that_are_only_written_differently_have_not_changed() -> None:
         ),
     ],
 )
-def test_some_changes_are_refused_for_a_reason_of_their_own(old: Json, new: Json, errors: list[str]) -> None:
+def test_some_changes_have_specific_errors(old: Json, new: Json, errors: list[str]) -> None:
     assert update_errors(pod(**new), pod(**old)) == errors
 
 
-def test_containers_neither_come_nor_go() -> None:
+def test_containers_cannot_be_added_or_removed() -> None:
     assert update_errors(pod(container(), container(name="d")), pod()) == [
         "spec.containers: Forbidden: pod updates may not add or remove containers"
     ]
 
 
-def test_any_other_change_is_shown_as_a_difference() -> None:
+def test_other_changes_are_reported_as_a_diff() -> None:
     new = pod(container(command=["x"]), hostname="h")
     assert update_errors(new, pod()) == [
         ONLY + "@@ -5,7 +5,9 @@\n"
@@ -121,7 +121,7 @@ def test_any_other_change_is_shown_as_a_difference() -> None:
     ]
 
 
-def test_the_difference_leaves_out_what_was_allowed_to_change() -> None:
+def test_diff_omits_allowed_changes() -> None:
     (error,) = update_errors(pod(container(image="j"), hostNetwork=True), pod())
     assert '"Image": "j"' not in error
     assert '-  "HostNetwork": false,\n+  "HostNetwork": true,\n' in error
@@ -159,7 +159,7 @@ A, B = ({"key": key, "operator": "Exists"} for key in "ab")
         ),
     ],
 )
-def test_a_gated_pod_may_become_choosier_about_its_node(old: Json | None, new: Json | None, errors: list[str]) -> None:
+def test_gated_pod_may_narrow_node_selection(old: Json | None, new: Json | None, errors: list[str]) -> None:
     gates: Json = {"schedulingGates": [{"name": "a"}]}
     before = pod(**gates | ({"affinity": old} if old else {}))
     assert update_errors(pod(**gates | ({"affinity": new} if new else {})), before) == errors
@@ -181,12 +181,12 @@ def test_a_gated_pod_may_become_choosier_about_its_node(old: Json | None, new: J
         ),
     ],
 )
-def test_some_annotations_are_there_from_the_start_or_never(old: Json, new: Json, errors: list[str]) -> None:
+def test_some_annotations_are_immutable(old: Json, new: Json, errors: list[str]) -> None:
     found = update_errors(pod(meta={"annotations": new}, nodeName="n"), pod(meta={"annotations": old}, nodeName="n"))
     assert [error.removeprefix("metadata.annotations") for error in found] == errors
 
 
-def test_what_a_stored_pod_has_wrong_does_not_block_other_changes() -> None:
+def test_stored_faults_do_not_block_updates() -> None:
     wrong: Json = {
         "affinity": terms({"key": "a", "operator": "In", "values": ["a b"]}),
         "topologySpreadConstraints": [
@@ -207,7 +207,7 @@ def test_what_a_stored_pod_has_wrong_does_not_block_other_changes() -> None:
     assert update_errors(new, pod(part, meta=meta, **wrong)) == []
 
 
-def test_the_generation_counts_specs() -> None:
+def test_generation_counts_spec_changes() -> None:
     strategy, before = PodStrategy(), stored(pod())
     same = changed(strategy, stored(pod(meta={"labels": {"a": "b"}})), before)
     other = changed(strategy, stored(pod(container(image="j"))), before)
@@ -254,7 +254,7 @@ def test_ephemeral_containers_are_neither_changed_nor_removed() -> None:
         (PodResizeStrategy(), "[]: Forbidden: static pods cannot be resized"),
     ],
 )
-def test_static_pods_stay_as_they_are(strategy: PodStrategy, error: str) -> None:
+def test_static_pods_are_immutable(strategy: PodStrategy, error: str) -> None:
     static = stored(pod(meta={"annotations": {"kubernetes.io/config.mirror": "m"}}, nodeName="n"))
     assert change_errors(strategy, stored(pod(meta=static["metadata"], nodeName="n")), static) == [error]
 

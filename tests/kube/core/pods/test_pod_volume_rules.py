@@ -284,7 +284,7 @@ def test_a_generated_claim_is_not_used_by_its_name() -> None:
     ]
 
 
-def test_the_name_of_a_generated_claim_must_be_possible() -> None:
+def test_name_of_a_generated_claim_must_be_valid() -> None:
     volume = {"name": "v" * 63, "ephemeral": {"volumeClaimTemplate": CLAIM}}
     name = "a" * 240
     assert errors_of(pod(meta={"name": name}, volumes=[volume])) == [
@@ -328,7 +328,7 @@ def test_the_name_of_a_generated_claim_must_be_possible() -> None:
         ),
     ],
 )
-def test_projected_files_come_from_one_place_each(sources: list[Json], errors: list[str]) -> None:
+def test_projected_paths_must_be_unique(sources: list[Json], errors: list[str]) -> None:
     assert first({"projected": {"sources": sources}}, serviceAccountName="a") == errors
 
 
@@ -358,5 +358,5 @@ def test_sources_of_features_that_are_off_are_dropped() -> None:
         ("a:[1]", False),
     ],
 )
-def test_a_host_with_a_port_is_told_from_others_as_go_does(text: str, good: bool) -> None:
+def test_host_port_is_parsed_like_go(text: str, good: bool) -> None:
     assert is_host_port(text) is good

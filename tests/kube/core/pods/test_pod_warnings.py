@@ -16,11 +16,11 @@ def warned(*containers: Json, **spec: Any) -> list[str]:
     return list(pod_warnings(stored(pod(*containers, **spec))))
 
 
-def test_an_ordinary_pod_is_warned_of_nothing() -> None:
+def test_ordinary_pod_has_no_warnings() -> None:
     assert warned(container(ports=[{"containerPort": 80, "name": "http"}]), nodeSelector={"a": "b"}) == []
 
 
-def test_the_name_should_do_for_a_host() -> None:
+def test_name_unfit_for_a_host_name_yields_a_warning() -> None:
     (warning,) = warned(meta={"name": "a.b"})
     assert warning == (
         "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; "
@@ -124,7 +124,7 @@ def test_the_name_should_do_for_a_host() -> None:
         ),
     ],
 )
-def test_specs_are_warned_of_what_does_not_work(spec: Json, warnings: list[str]) -> None:
+def test_spec_warnings(spec: Json, warnings: list[str]) -> None:
     assert warned(**spec) == warnings
 
 
@@ -163,11 +163,11 @@ def test_specs_are_warned_of_what_does_not_work(spec: Json, warnings: list[str])
         ({"ports": [{"containerPort": 1, "protocol": "UDP"}, {"containerPort": 1}]}, []),
     ],
 )
-def test_containers_are_warned_of_what_is_odd(part: Json, warnings: list[str]) -> None:
+def test_container_warnings(part: Json, warnings: list[str]) -> None:
     assert [each.removeprefix("spec.containers[0].") for each in warned(container(**part))] == warnings
 
 
-def test_a_port_name_means_the_first_of_that_name() -> None:
+def test_port_name_refers_to_the_first_port() -> None:
     parts = [container(name=name, ports=[{"containerPort": n, "name": "p"}]) for n, name in ((1, "a"), (2, "b"))]
     first = "spec.containers[0].ports[0]"
     assert warned(*parts) == [
@@ -210,11 +210,11 @@ def files(*paths: str) -> Json:
         ),
     ],
 )
-def test_files_that_would_overwrite_each_other_are_told(source: Json, warnings: list[str]) -> None:
+def test_overlapping_files_yield_warnings(source: Json, warnings: list[str]) -> None:
     assert warned(volumes=[{"name": "v", **source}]) == warnings
 
 
-def test_annotations_in_place_of_fields_are_told() -> None:
+def test_deprecated_annotations_yield_warnings() -> None:
     annotations = {
         "scheduler.alpha.kubernetes.io/critical-pod": "",
         "seccomp.security.alpha.kubernetes.io/pod": "unconfined",

@@ -37,7 +37,7 @@ async def first_events(frames: AsyncIterator[bytes], count: int) -> list[tuple[s
     return found
 
 
-async def test_a_watch_sees_pods_come_to_its_node_and_leave_what_it_selects(server: API) -> None:
+async def test_watch_with_field_selector_sees_pods_enter_and_leave(server: API) -> None:
     on_n, nowhere = await watch(server, "spec.nodeName=n"), await watch(server, "spec.nodeName=")
     assert (await server.request("POST", PODS, pod(meta={"name": "a"}, nodeName="other"))).status == 201
     assert (await server.request("POST", PODS, pod(meta={"name": "b"}))).status == 201

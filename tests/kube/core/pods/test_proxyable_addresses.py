@@ -53,7 +53,7 @@ async def put_node(server: API, kind: str, address: str) -> None:
 
 
 @given(special, st.sampled_from(CARRIERS))
-def test_an_address_that_carries_a_special_one_is_special(carried: IPv4Address, carrier: str) -> None:
+def test_address_with_embedded_special_address_is_special(carried: IPv4Address, carrier: str) -> None:
     for text in (str(carried), str(IPv6Address(int(IPv6Address(carrier)) | int(carried))), f"{carrier[:-1]}:{carried}"):
         with pytest.raises(BadRequest, match="address not allowed"):
             proxyable_address(text)
@@ -63,7 +63,7 @@ def test_an_address_that_carries_a_special_one_is_special(carried: IPv4Address, 
     "address",
     ["", "x", "::1", "::", "fe80::1", "fe80::1%eth0", "ff02::1", "2002:7f00:1::", "127.1", "2130706433", "::1%lo"],
 )
-def test_what_is_special_or_no_address_is_refused(address: str) -> None:
+def test_special_or_invalid_address_is_rejected(address: str) -> None:
     with pytest.raises(BadRequest, match="address not allowed"):
         proxyable_address(address)
 
@@ -78,12 +78,12 @@ def test_what_is_special_or_no_address_is_refused(address: str) -> None:
         ("64:ff9b::a00:1", "64:ff9b::a00:1"),
     ],
 )
-def test_what_is_dialed_is_what_was_read(address: str, dialed: str) -> None:
+def test_dialed_address_is_the_validated_address(address: str, dialed: str) -> None:
     assert proxyable_address(address) == dialed
 
 
 @pytest.mark.parametrize("address", ["::ffff:127.0.0.1", "0177.0.0.1", "127.1", "2130706433", "localhost"])
-async def test_no_name_of_this_machine_is_a_node(server: API, address: str) -> None:
+async def test_node_with_a_local_host_name_is_rejected(server: API, address: str) -> None:
     async with listening("127.0.0.1") as local:
         await put_node(server, "InternalIP", address)
         answer = await server.request("GET", f"{NODES}/n:{local.port}/proxy/x")
@@ -91,13 +91,13 @@ async def test_no_name_of_this_machine_is_a_node(server: API, address: str) -> N
         assert local.heard == []
 
 
-async def test_no_address_that_carries_one_of_this_machine_is_a_pod(server: API) -> None:
+async def test_pod_with_embedded_local_address_is_rejected(server: API) -> None:
     await put_pod(server, "64:ff9b::127.0.0.1")
     answer = await server.request("GET", f"{PODS}/p:1/proxy/x")
     assert (answer.status, answer.json["message"]) == (400, "address not allowed")
 
 
-async def test_a_name_is_not_looked_up_again_after_it_was_checked(server: API, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_checked_host_name_is_resolved_once(server: API, monkeypatch: pytest.MonkeyPatch) -> None:
     outside = own_address()
     if not outside:
         pytest.skip("this machine has only a loopback address")

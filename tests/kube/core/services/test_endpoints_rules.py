@@ -24,7 +24,7 @@ def subset(*ips: str, ports: tuple[int, ...] = (80,)) -> Json:
         (subset("10.0.0.1", ports=(0,)), ["subsets[0].ports[0].port: Invalid value: 0"]),
     ],
 )
-def test_new_endpoints_are_refused_for_exactly_what_is_wrong_with_them(made: Json, errors: list[str]) -> None:
+def test_new_endpoints_are_rejected_with_exact_errors(made: Json, errors: list[str]) -> None:
     found = refusals(ENDPOINTS, {"subsets": [made]})
     assert [error[: len(wanted)] for error, wanted in zip(found, errors, strict=True)] == errors
 
@@ -48,6 +48,6 @@ def test_a_table_shows_three_endpoints(subsets: list[Json], shown: str) -> None:
     assert ENDPOINTS.columns[1].cell(decoded(ENDPOINTS, {"subsets": subsets})) == shown
 
 
-def test_the_deprecation_says_what_to_use_instead() -> None:
+def test_deprecation_warning_names_the_replacement() -> None:
     warning = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
     assert ENDPOINTS_DEPRECATION.warning(ENDPOINTS.kind) == warning

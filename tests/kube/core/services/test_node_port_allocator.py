@@ -69,7 +69,7 @@ def test_free_ports_come_from_the_upper_part_until_it_is_full() -> None:
     assert set(order[-16:]) == set(PORTS[:16])
 
 
-async def test_a_port_can_be_had_once(allocator: PortAllocator) -> None:
+async def test_port_is_allocated_only_once(allocator: PortAllocator) -> None:
     await allocator.allocate(30000)
     with pytest.raises(PortAlreadyAllocated):
         await allocator.allocate(30000)
@@ -77,7 +77,7 @@ async def test_a_port_can_be_had_once(allocator: PortAllocator) -> None:
     await allocator.allocate(30000)
 
 
-async def test_a_port_outside_the_range_cannot_be_had(allocator: PortAllocator) -> None:
+async def test_port_outside_the_range_is_rejected(allocator: PortAllocator) -> None:
     with pytest.raises(PortNotInRange, match="The range of valid ports is 30000-30063"):
         await allocator.allocate(80)
 
@@ -91,14 +91,12 @@ async def test_two_servers_never_hand_out_the_same_port(store: SqliteStore, allo
         await other.allocate_next()
 
 
-async def test_nothing_is_handed_out_before_the_first_repair(store: SqliteStore) -> None:
+async def test_allocation_fails_before_the_first_repair(store: SqliteStore) -> None:
     with pytest.raises(NotInitialized):
         await PortAllocator(store, PORTS).allocate_next()
 
 
-async def test_nothing_is_handed_out_while_the_stored_range_is_another_one(
-    store: SqliteStore, allocator: PortAllocator
-) -> None:
+async def test_allocation_fails_if_the_stored_range_differs(store: SqliteStore, allocator: PortAllocator) -> None:
     with pytest.raises(RangeMismatch):
         await PortAllocator(store, range(40000, 40010)).allocate_next()
 
@@ -121,7 +119,7 @@ async def test_a_successful_write_keeps_its_ports_and_gives_the_old_ones_back(al
     assert list((await allocator.snapshot()).taken) == [30002]
 
 
-async def test_a_dry_run_takes_nothing_but_sees_what_is_taken(allocator: PortAllocator) -> None:
+async def test_dry_run_allocates_nothing_but_detects_conflicts(allocator: PortAllocator) -> None:
     await allocator.allocate(30001)
     operation = PortOperation(allocator, dry_run=True)
     with pytest.raises(PortAlreadyAllocated):

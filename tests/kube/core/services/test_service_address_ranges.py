@@ -47,10 +47,10 @@ def test_the_first_candidate_of_a_huge_network_comes_at_once() -> None:
 
 
 @pytest.mark.parametrize("address", ["10.0.0.0", "10.0.0.255", "10.0.1.1"])
-def test_the_network_itself_and_its_broadcast_address_cannot_be_had(address: str) -> None:
+def test_network_and_broadcast_addresses_are_not_allocatable(address: str) -> None:
     assert IPv4Address(address) not in of("10.0.0.0/24")
 
 
 @pytest.mark.parametrize("cidr", ["fd00::/63", "nonsense"])
-def test_a_network_that_is_too_large_or_none_has_no_addresses(cidr: str) -> None:
+def test_invalid_or_too_large_network_has_no_range(cidr: str) -> None:
     assert AddressRange.of(cidr) is None

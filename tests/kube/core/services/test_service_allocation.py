@@ -36,7 +36,7 @@ async def patched(cluster: Cluster, name: str, **spec: object) -> Json:
     return updated
 
 
-async def test_a_service_takes_an_address_that_points_back_to_it(cluster: Cluster) -> None:
+async def test_allocated_address_refers_to_the_service(cluster: Cluster) -> None:
     made = await cluster.create("web")
     (address,) = await cluster.addresses.list()
     assert address["metadata"]["name"] == made["spec"]["clusterIP"]
@@ -90,7 +90,7 @@ async def test_a_refused_service_takes_nothing(cluster: Cluster, spec: Json) -> 
     assert (await cluster.taken_addresses(), await cluster.taken_ports()) == ([], [])
 
 
-async def test_a_name_that_exists_takes_nothing_more(cluster: Cluster) -> None:
+async def test_create_with_existing_name_allocates_nothing(cluster: Cluster) -> None:
     await cluster.create("web", type="NodePort")
     before = (await cluster.taken_addresses(), await cluster.taken_ports())
     with pytest.raises(AlreadyExists):
@@ -138,7 +138,7 @@ async def test_an_address_of_a_second_range_can_be_had_until_the_range_is_not_re
         await cluster.create("other", clusterIP="10.8.0.7")
 
 
-async def test_what_was_allocated_before_a_restart_is_allocated_after_it(tmp_path: Path) -> None:
+async def test_allocations_survive_a_restart(tmp_path: Path) -> None:
     async with service_cluster(tmp_path, DUAL) as first:
         made = await first.create("web", type="NodePort")
     taken = made["spec"]["ports"][0]["nodePort"]

@@ -100,16 +100,14 @@ def test_a_preference_for_two_stacks_is_not_acted_on_by_an_unrelated_update() ->
         (None, ["10.0.0.5"], None),
     ],
 )
-def test_the_plural_follows_the_singular_of_clients_that_know_only_that(
-    single: str | None, plural: list[str] | None, wanted: list[str] | None
-) -> None:
+def test_cluster_ips_follow_cluster_ip(single: str | None, plural: list[str] | None, wanted: list[str] | None) -> None:
     old = service(clusterIP="10.0.0.5", clusterIPs=["10.0.0.5"])
     new = service(clusterIP=single, clusterIPs=plural)
     normalize_cluster_ips(new, old)
     assert new["spec"].get("clusterIPs") == wanted
 
 
-def test_what_was_allocated_is_filled_in_when_the_same_file_is_sent_again() -> None:
+def test_reapplied_manifest_keeps_allocated_values() -> None:
     ports = [{"port": 80, "name": "a", "nodePort": 30000}, {"port": 81, "name": "b", "nodePort": 30001}]
     old = service(type="NodePort", clusterIP="10.0.0.5", clusterIPs=["10.0.0.5"], ports=ports)
     new = service(
@@ -120,7 +118,7 @@ def test_what_was_allocated_is_filled_in_when_the_same_file_is_sent_again() -> N
     assert [port.get("nodePort") for port in new["spec"]["ports"]] == [30001, 30000, None]
 
 
-def test_a_node_port_that_moved_to_another_port_is_not_filled_in_twice() -> None:
+def test_moved_node_port_is_not_patched_twice() -> None:
     old = service(type="NodePort", ports=[{"port": 80, "name": "a", "nodePort": 30000}])
     new = service(type="NodePort", ports=[{"port": 80, "name": "a"}, {"port": 81, "name": "b", "nodePort": 30000}])
     patch_allocated_values(new, old)

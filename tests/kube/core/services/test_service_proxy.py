@@ -76,7 +76,7 @@ async def test_a_port_is_found_by_its_name_and_by_its_number(cluster: Cluster, i
     assert (found.scheme, found.host, found.port) == (scheme, "10.1.1.1", 8080)
 
 
-async def test_what_is_no_name_is_refused(cluster: Cluster) -> None:
+async def test_invalid_name_is_rejected(cluster: Cluster) -> None:
     with pytest.raises(BadRequest, match='invalid service request "a:b:c:d"'):
         await locate(cluster, "a:b:c:d")
 
@@ -87,32 +87,32 @@ async def test_a_service_without_endpoints_is_not_found(cluster: Cluster) -> Non
         await locate(cluster, "web")
 
 
-async def test_a_number_that_the_service_does_not_have_is_unavailable(cluster: Cluster) -> None:
+async def test_unknown_port_number_is_unavailable(cluster: Cluster) -> None:
     await serve(cluster)
     with pytest.raises(ServiceUnavailable, match='no service port 81 found for service "web"'):
         await locate(cluster, "web:81")
 
 
-async def test_a_port_that_no_endpoint_has_is_unavailable(cluster: Cluster) -> None:
+async def test_port_without_endpoints_is_unavailable(cluster: Cluster) -> None:
     await serve(cluster)
     with pytest.raises(ServiceUnavailable, match='no endpoints available for service "web"'):
         await locate(cluster, "web")
 
 
 @pytest.mark.parametrize("target", [None, {**TARGET, "namespace": "other"}, {**TARGET, "name": "gone"}])
-async def test_an_address_that_is_no_pod_of_the_namespace_is_never_used(cluster: Cluster, target: Json | None) -> None:
+async def test_address_of_no_pod_in_the_namespace_is_ignored(cluster: Cluster, target: Json | None) -> None:
     await serve(cluster, target=target)
     with pytest.raises(ServiceUnavailable, match='no endpoints available for service "web:http"'):
         await locate(cluster, "web:http")
 
 
-async def test_an_address_that_the_pod_does_not_have_is_never_used(cluster: Cluster) -> None:
+async def test_address_that_the_pod_lacks_is_ignored(cluster: Cluster) -> None:
     await serve(cluster, ip="10.1.1.2")
     with pytest.raises(ServiceUnavailable):
         await locate(cluster, "web:http")
 
 
-async def test_an_address_is_written_as_it_was_read_not_as_the_resolver_would_read_it(cluster: Cluster) -> None:
+async def test_connection_uses_the_canonical_address(cluster: Cluster) -> None:
     await serve(cluster, ip="0177.0.0.1")
     assert (await locate(cluster, "web:http")).host == "177.0.0.1"
 

@@ -46,7 +46,7 @@ async def test_a_missing_address_is_created_again(cluster: Cluster) -> None:
     assert await cluster.taken_addresses() == made["spec"]["clusterIPs"]
 
 
-async def test_an_address_that_points_to_nothing_is_made_anew(cluster: Cluster) -> None:
+async def test_address_without_parent_is_recreated(cluster: Cluster) -> None:
     made = await cluster.create("web")
     ip = made["spec"]["clusterIP"]
     await cluster.addresses.delete(ip)
@@ -57,7 +57,7 @@ async def test_an_address_that_points_to_nothing_is_made_anew(cluster: Cluster) 
     assert address["spec"]["parentRef"]["name"] == "web"
 
 
-async def test_an_address_that_lost_its_labels_is_made_anew(cluster: Cluster) -> None:
+async def test_address_without_labels_is_recreated(cluster: Cluster) -> None:
     made = await cluster.create("web")
     address = await cluster.addresses.get(made["spec"]["clusterIP"])
     assert address is not None
@@ -68,7 +68,7 @@ async def test_an_address_that_lost_its_labels_is_made_anew(cluster: Cluster) ->
     assert len(repaired["metadata"]["labels"]) == 2
 
 
-async def test_an_address_without_a_service_is_deleted_when_no_write_can_be_under_way(cluster: Cluster) -> None:
+async def test_orphaned_address_is_deleted_after_the_longest_write(cluster: Cluster) -> None:
     await cluster.addresses.create(orphan())
     await ip_repair(cluster).run_once()
     assert await cluster.taken_addresses() == ["10.0.0.9"]
@@ -76,7 +76,7 @@ async def test_an_address_without_a_service_is_deleted_when_no_write_can_be_unde
     assert await cluster.taken_addresses() == []
 
 
-async def test_an_address_that_its_service_does_not_have_is_deleted(cluster: Cluster) -> None:
+async def test_address_that_the_parent_service_lacks_is_deleted(cluster: Cluster) -> None:
     made = await cluster.create("web", clusterIP="10.0.0.5")
     await cluster.addresses.create(orphan("web"))
     await ip_repair(cluster, LATER).run_once()
@@ -108,7 +108,7 @@ async def test_a_leaked_port_is_free_after_some_rounds(cluster: Cluster) -> None
     assert await cluster.taken_ports() == []
 
 
-async def test_a_port_that_gets_its_service_in_time_is_no_leak(cluster: Cluster) -> None:
+async def test_port_with_a_late_service_is_not_released(cluster: Cluster) -> None:
     await cluster.ports.allocate(30042)
     repair = NodePortRepair(cluster.services.registry, cluster.ports)
     await repair.run_once()
@@ -119,7 +119,7 @@ async def test_a_port_that_gets_its_service_in_time_is_no_leak(cluster: Cluster)
     assert await cluster.taken_ports() == [30042]
 
 
-async def test_a_repair_that_finds_nothing_writes_nothing(cluster: Cluster) -> None:
+async def test_repair_without_findings_does_not_write(cluster: Cluster) -> None:
     await cluster.create("web", type="NodePort")
     before = await cluster.store.current_revision()
     await NodePortRepair(cluster.services.registry, cluster.ports).run_once()
@@ -145,7 +145,7 @@ def test_a_port_that_two_protocols_share_is_used_once(
     assert used_ports({"spec": {"ports": listed, "healthCheckNodePort": health}}) == used
 
 
-async def test_the_metrics_show_what_is_taken_after_a_restart(tmp_path: Path) -> None:
+async def test_metrics_count_existing_allocations_after_a_restart(tmp_path: Path) -> None:
     async with service_cluster(tmp_path, NETWORK) as first:
         await first.create("web", type="NodePort")
     async with service_cluster(tmp_path, NETWORK):

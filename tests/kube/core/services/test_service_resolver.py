@@ -88,7 +88,7 @@ async def test_an_external_name_is_reached_on_any_port(cluster: Cluster) -> None
 
 
 @pytest.mark.parametrize("endpoints", [True, False, None])
-async def test_missing_services_and_ports_are_named(cluster: Cluster, endpoints: bool | None) -> None:
+async def test_error_names_the_missing_service_or_port(cluster: Cluster, endpoints: bool | None) -> None:
     await cluster.service()
     assert await cluster.refusal("none", endpoints=endpoints) == 'service "none" not found'
     assert await cluster.refusal(port=80, endpoints=endpoints) == 'no service port 80 found for service "web"'
@@ -115,7 +115,7 @@ async def test_an_external_name_has_no_endpoints(cluster: Cluster) -> None:
     assert await cluster.refusal(endpoints=True) == 'unsupported service type "ExternalName"'
 
 
-async def test_every_ready_endpoint_gets_its_turn_and_no_other_does(cluster: Cluster) -> None:
+async def test_all_ready_endpoints_and_only_these_are_chosen(cluster: Cluster) -> None:
     await cluster.service()
     ready = [{"addresses": ["192.0.2.1"]}, {"addresses": ["192.0.2.2"], "conditions": {"ready": True}}]
     await cluster.endpoints("a", endpoints=[*ready, {"addresses": ["192.0.2.3"], "conditions": {"ready": False}}])
@@ -125,14 +125,14 @@ async def test_every_ready_endpoint_gets_its_turn_and_no_other_does(cluster: Clu
     assert found == {"192.0.2.1:6443", "192.0.2.2:6443", "192.0.2.4:6443"}
 
 
-async def test_the_first_family_of_a_service_comes_first(cluster: Cluster) -> None:
+async def test_endpoints_of_the_first_ip_family_are_preferred(cluster: Cluster) -> None:
     await cluster.service(ipFamilies=["IPv6"], clusterIP="2001:db8::7")
     await cluster.endpoints("four", "192.0.2.1")
     await cluster.endpoints("six", "2001:db8::1", addressType="IPv6")
     assert {await cluster.resolve(endpoints=True) for _ in range(10)} == {"2001:db8::1:6443"}
 
 
-async def test_unless_told_otherwise_endpoints_come_before_the_cluster_ip(cluster: Cluster) -> None:
+async def test_default_resolver_prefers_endpoints_to_the_cluster_ip(cluster: Cluster) -> None:
     await cluster.service()
     assert await cluster.resolve() == "10.0.0.7:443"
     await cluster.endpoints("a", "192.0.2.7")
@@ -147,7 +147,7 @@ async def test_the_service_kubernetes_is_this_server(cluster: Cluster) -> None:
         await resolver.resolve("default", "kubernetes", 80)
 
 
-async def test_an_endpoint_slice_that_changes_hands_concerns_both_services(cluster: Cluster) -> None:
+async def test_endpoint_slice_with_a_new_owner_notifies_both_services(cluster: Cluster) -> None:
     await cluster.endpoints("web-1", "192.0.2.1")
     told: asyncio.Queue[str] = asyncio.Queue()
     following = asyncio.create_task(

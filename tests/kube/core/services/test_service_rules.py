@@ -55,12 +55,12 @@ def test_an_empty_service_gets_its_defaults() -> None:
         ({"sessionAffinity": "ClientIP"}, {"sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 10800}}}),
     ],
 )
-def test_a_type_brings_its_own_defaults(spec: Json, defaults: Json) -> None:
+def test_defaults_depend_on_the_service_type(spec: Json, defaults: Json) -> None:
     made = decoded(SERVICES, service(**spec))["spec"]
     assert {name: made[name] for name in defaults} == defaults
 
 
-def test_defaults_are_the_same_when_they_are_filled_in_again() -> None:
+def test_service_defaults_are_idempotent() -> None:
     made = decoded(SERVICES, service(type="LoadBalancer", sessionAffinity="ClientIP"))
     assert decoded(SERVICES, made)["spec"] == made["spec"]
 
@@ -114,7 +114,7 @@ def test_defaults_are_the_same_when_they_are_filled_in_again() -> None:
         ({"type": "LoadBalancer", "loadBalancerSourceRanges": [" 10.0.0.0/8 "]}, []),
     ],
 )
-def test_a_new_service_is_refused_for_exactly_what_is_wrong_with_it(spec: Json, errors: list[str]) -> None:
+def test_new_service_is_rejected_with_exact_errors(spec: Json, errors: list[str]) -> None:
     found = refusals(SERVICES, service(**spec))
     assert [error[: len(wanted)] for error, wanted in zip(found, errors, strict=True)] == errors
 
@@ -175,7 +175,7 @@ def _updated(new: Json, old: Json) -> Json:
     return spec
 
 
-def test_turning_into_an_external_name_gives_up_addresses_and_ports() -> None:
+def test_change_to_external_name_drops_addresses_and_ports() -> None:
     ports = [{"port": 80, "nodePort": 30000}]
     old = balancer(ports=ports, externalTrafficPolicy="Local", healthCheckNodePort=30001, loadBalancerClass="a/b")
     new = {"spec": {**decoded(SERVICES, old)["spec"], "type": "ExternalName", "externalName": "a.b"}}
@@ -184,7 +184,7 @@ def test_turning_into_an_external_name_gives_up_addresses_and_ports() -> None:
     assert "nodePort" not in spec["ports"][0]
 
 
-def test_what_the_client_changed_along_with_the_type_is_kept_and_refused() -> None:
+def test_fields_changed_with_the_type_are_kept_and_rejected() -> None:
     old = allocated(type="NodePort", ports=[{"port": 80, "nodePort": 30000}])
     new = allocated(ports=[{"port": 80, "nodePort": 30009}])
     assert _updated(new, old)["ports"][0]["nodePort"] == 30009
@@ -199,7 +199,7 @@ def test_an_external_name_is_stored_without_a_traffic_policy() -> None:
     assert "internalTrafficPolicy" not in made["spec"]
 
 
-def test_the_status_of_a_load_balancer_is_lost_with_its_type() -> None:
+def test_change_of_type_clears_the_load_balancer_status() -> None:
     old = decoded(SERVICES, balancer())
     old["status"] = {"loadBalancer": {"ingress": [{"ip": "1.2.3.4"}]}, "conditions": []}
     new = decoded(SERVICES, allocated())
@@ -236,7 +236,7 @@ def test_a_load_balancer_reports_addresses_with_a_mode(point: Json, errors: list
         ({"spec": {"type": "ExternalName", "externalName": "a.b"}}, "a.b"),
     ],
 )
-def test_a_table_shows_where_a_service_is_reached_from_outside(obj: Json, shown: str) -> None:
+def test_table_shows_external_addresses(obj: Json, shown: str) -> None:
     column = next(each for each in SERVICES.columns if each.name == "External-IP")
     assert column.cell(decoded(SERVICES, obj)) == shown
 

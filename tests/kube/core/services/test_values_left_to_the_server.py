@@ -7,7 +7,7 @@ from whole_server import whole_server
 SERVICES = "/api/v1/namespaces/default/services"
 
 
-async def test_an_empty_family_policy_is_no_absent_one() -> None:
+async def test_empty_family_policy_differs_from_absent_policy() -> None:
     spec = {"ports": [{"port": 80}], "ipFamilyPolicy": ""}
     async with whole_server() as api:
         refused = await api.request("POST", SERVICES, {"metadata": {"name": "s"}, "spec": spec})
@@ -18,7 +18,7 @@ async def test_an_empty_family_policy_is_no_absent_one() -> None:
     )
 
 
-async def test_a_dry_run_makes_up_a_port_above_all_that_were_named() -> None:
+async def test_dry_run_makes_up_a_port_above_the_requested_ports() -> None:
     ports = [{"name": "a", "port": 80, "nodePort": -1}, {"name": "b", "port": 81}]
     made = {"metadata": {"name": "s"}, "spec": {"type": "NodePort", "ports": ports}}
     async with whole_server() as api:
