@@ -92,10 +92,10 @@ class ComponentStatuses:
         return await self._status(name)
 
     async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult:
-        found = await asyncio.gather(*map(self._status, self._checks))
+        statuses = await asyncio.gather(*map(self._status, self._checks))
         matches = predicate(options)
-        objects = [StoredObject(Entry("", self._codec.encode(obj), 0, 0), self._codec) for obj in found]
-        return ListResult([each for each in objects if matches is None or matches(each)], revision=0)
+        objects = [StoredObject(Entry("", self._codec.encode(obj), 0, 0), self._codec) for obj in statuses]
+        return ListResult([status for status in objects if matches is None or matches(status)], revision=0)
 
     async def _status(self, name: str) -> Json:
         health = await self._checks[name]()
@@ -111,7 +111,9 @@ class ComponentStatuses:
 
 def _of_health(field: str) -> Callable[[Json], str]:
     def cell(obj: Json) -> str:
-        healthy = next((each for each in items(obj, "conditions") if each.get("type") == "Healthy"), None)
+        healthy = next(
+            (condition for condition in items(obj, "conditions") if condition.get("type") == "Healthy"), None
+        )
         if field == "status":
             return "Unknown" if healthy is None else _SHOWN.get(healthy.get("status") or "", "Unhealthy")
         return (healthy or {}).get(field) or ""

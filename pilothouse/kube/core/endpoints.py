@@ -17,7 +17,7 @@ from pilothouse.kube.validation.fields import (
     qualified_name,
     required_one_of,
 )
-from pilothouse.machinery.field import Errors, Path, required, root
+from pilothouse.machinery.field import Errors, required, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, labels_of
 from pilothouse.machinery.validation.immutable import semantically_equal
@@ -70,30 +70,24 @@ def _validate_subsets(obj: Json) -> Errors:
             yield required(path, "must specify `addresses` or `notReadyAddresses`")
         for group in ("addresses", "notReadyAddresses"):
             for i, address in enumerate(subset.get(group) or ()):
-                yield from _validate_address(address, path.child(group).index(i))
+                address_path = path.child(group).index(i)
+                ip = address.get("ip") or ""
+                yield from legacy_ip(address_path.child("ip"), ip)
+                if address.get("hostname"):
+                    yield from dns_label(address["hostname"], address_path.child("hostname"))
+                if address.get("nodeName") is not None:
+                    yield from dns_subdomain(address["nodeName"], address_path.child("nodeName"))
+                yield from endpoint_ip(ip, address_path.child("ip"))
         for i, port in enumerate(ports):
-            yield from _validate_port(port, path.child("ports").index(i), require_name=len(ports) > 1)
-
-
-def _validate_address(address: Json, path: Path) -> Errors:
-    ip = address.get("ip") or ""
-    yield from legacy_ip(path.child("ip"), ip)
-    if address.get("hostname"):
-        yield from dns_label(address["hostname"], path.child("hostname"))
-    if address.get("nodeName") is not None:
-        yield from dns_subdomain(address["nodeName"], path.child("nodeName"))
-    yield from endpoint_ip(ip, path.child("ip"))
-
-
-def _validate_port(port: Json, path: Path, *, require_name: bool) -> Errors:
-    if port.get("name"):
-        yield from dns_label(port["name"], path.child("name"))
-    elif require_name:
-        yield required(path.child("name"))
-    yield from port_num(port.get("port") or 0, path.child("port"))
-    yield from required_one_of(port.get("protocol") or "", path.child("protocol"), PROTOCOLS)
-    if port.get("appProtocol") is not None:
-        yield from qualified_name(port["appProtocol"], path.child("appProtocol"))
+            port_path = path.child("ports").index(i)
+            if port.get("name"):
+                yield from dns_label(port["name"], port_path.child("name"))
+            elif len(ports) > 1:
+                yield required(port_path.child("name"))
+            yield from port_num(port.get("port") or 0, port_path.child("port"))
+            yield from required_one_of(port.get("protocol") or "", port_path.child("protocol"), PROTOCOLS)
+            if port.get("appProtocol") is not None:
+                yield from qualified_name(port["appProtocol"], port_path.child("appProtocol"))
 
 
 def _reachable(obj: Json) -> Iterator[str]:
@@ -111,8 +105,8 @@ def _endpoints(obj: Json) -> str:
     if not obj.get("subsets"):
         return "<none>"
     reachable = list(_reachable(obj))
-    shown = ",".join(reachable[:_SHOWN])
-    return f"{shown} + {len(reachable) - _SHOWN} more..." if len(reachable) > _SHOWN else shown
+    printed = ",".join(reachable[:_SHOWN])
+    return f"{printed} + {len(reachable) - _SHOWN} more..." if len(reachable) > _SHOWN else printed
 
 
 ENDPOINTS = Resource(

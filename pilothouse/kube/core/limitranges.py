@@ -33,8 +33,8 @@ class LimitRangeStrategy(KubeStrategy):
                 # Limits default to the maximum, requests to the limit or else to the minimum.
                 limits, requests = limit.get("default") or {}, limit.get("defaultRequest") or {}
                 limits |= {name: amount for name, amount in part(limit, "max").items() if name not in limits}
-                for given in (limits, part(limit, "min")):
-                    requests |= {name: amount for name, amount in given.items() if name not in requests}
+                for fallback in (limits, part(limit, "min")):
+                    requests |= {name: amount for name, amount in fallback.items() if name not in requests}
                 if limits:
                     limit["default"] = limits
                 if requests:
@@ -51,11 +51,25 @@ class LimitRangeStrategy(KubeStrategy):
         seen: set[str] = set()
         for position, limit in enumerate(items(obj, "spec", "limits")):
             path, kind = root("spec", "limits").index(position), limit.get("type") or ""
-            yield from _validate_type(kind, path.child("type"))
+            type_path = path.child("type")
+            errors = list(qualified_name(kind, type_path))
+            yield from errors
+            if not errors and "/" not in kind and kind not in (CONTAINER, POD, CLAIM):
+                yield invalid(type_path, kind, "must be a standard limit type or fully qualified")
             if kind in seen:
                 yield duplicate(path.child("type"), kind)
             seen.add(kind)
-            yield from _validate_names(limit, kind, path)
+            yield from _validate_names_of(limit, kind, path, ("max", "min"))
+            if kind == POD:
+                for field in ("default", "defaultRequest"):
+                    if limit.get(field):
+                        yield forbidden(path.child(field), "may not be specified when `type` is 'Pod'")
+            else:
+                yield from _validate_names_of(limit, kind, path, ("default", "defaultRequest"))
+            if kind == CLAIM and "storage" not in part(limit, "min") and "storage" not in part(limit, "max"):
+                reason = "either minimum or maximum storage value is required, but neither was provided"
+                yield required(path.child("limits"), reason)
+            yield from _validate_names_of(limit, kind, path, ("maxLimitRequestRatio",))
             used = [field for field in _AMOUNTS if kind != POD or not field.startswith("default")]
             for name in sorted({name for field in used for name in part(limit, field)}):
                 texts = (part(limit, field).get(name) if field in used else None for field in _AMOUNTS)
@@ -66,27 +80,6 @@ class LimitRangeStrategy(KubeStrategy):
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         return self.validate(obj)
-
-
-def _validate_type(kind: str, path: Path) -> Errors:
-    errors = list(qualified_name(kind, path))
-    yield from errors
-    if not errors and "/" not in kind and kind not in (CONTAINER, POD, CLAIM):
-        yield invalid(path, kind, "must be a standard limit type or fully qualified")
-
-
-def _validate_names(limit: Json, kind: str, path: Path) -> Errors:
-    yield from _validate_names_of(limit, kind, path, ("max", "min"))
-    if kind == POD:
-        for field in ("default", "defaultRequest"):
-            if limit.get(field):
-                yield forbidden(path.child(field), "may not be specified when `type` is 'Pod'")
-    else:
-        yield from _validate_names_of(limit, kind, path, ("default", "defaultRequest"))
-    if kind == CLAIM and "storage" not in part(limit, "min") and "storage" not in part(limit, "max"):
-        why = "either minimum or maximum storage value is required, but neither was provided"
-        yield required(path.child("limits"), why)
-    yield from _validate_names_of(limit, kind, path, ("maxLimitRequestRatio",))
 
 
 def _validate_names_of(limit: Json, kind: str, path: Path, fields: Iterable[str]) -> Errors:
@@ -107,9 +100,9 @@ class _Amounts:
     ratio: Quantity | None
 
 
-def _validate_order(each: _Amounts, name: str, path: Path) -> Errors:
+def _validate_order(amounts: _Amounts, name: str, path: Path) -> Errors:
     """Compare amounts pairwise. Each row: lesser amount, greater amount, and the field that upstream's error names."""
-    low, high, limit, request = each.min, each.max, each.default, each.default_request
+    low, high, limit, request = amounts.min, amounts.max, amounts.default, amounts.default_request
     for field, blamed, (small, small_name), (large, large_name) in (
         ("min", low, (low, "min value"), (high, "max value")),
         ("defaultRequest", request, (low, "min value"), (request, "default request value")),
@@ -119,33 +112,33 @@ def _validate_order(each: _Amounts, name: str, path: Path) -> Errors:
         ("default", high, (limit, "default value"), (high, "max value")),
     ):
         if small is not None and large is not None and small > large:
-            why = f"{small_name} {small} is greater than {large_name} {large}"
-            yield invalid(path.child(field).key(name), str(blamed), why)
+            reason = f"{small_name} {small} is greater than {large_name} {large}"
+            yield invalid(path.child(field).key(name), str(blamed), reason)
 
 
-def _validate_ratio(each: _Amounts, path: Path) -> Errors:
-    ratio = each.ratio
+def _validate_ratio(amounts: _Amounts, path: Path) -> Errors:
+    ratio = amounts.ratio
     if ratio is None:
         return
     if ratio < _ONE:
         yield invalid(path, str(ratio), f"ratio {ratio} is less than 1")
-    if each.min is None or each.max is None:
+    if amounts.min is None or amounts.max is None:
         return
-    small = all(amount.value() < _MAX_MILLI_VALUE for amount in (ratio, each.min, each.max))
+    small = all(amount.value() < _MAX_MILLI_VALUE for amount in (ratio, amounts.min, amounts.max))
     value = ratio.milli_value() / 1000 if small else float(ratio.value())
-    low = each.min.milli_value() if small else each.min.value()
-    high = each.max.milli_value() if small else each.max.value()
+    low = amounts.min.milli_value() if small else amounts.min.value()
+    high = amounts.max.milli_value() if small else amounts.max.value()
     highest = high / low if low else float("inf")
     if value > highest:
         yield invalid(path, str(ratio), f"ratio {ratio} is greater than max/min = {highest:f}")
 
 
-def _validate_no_overcommit(each: _Amounts, name: str, path: Path) -> Errors:
-    limit, request = each.default, each.default_request
+def _validate_no_overcommit(amounts: _Amounts, name: str, path: Path) -> Errors:
+    limit, request = amounts.default, amounts.default_request
     if limit is None or request is None or is_overcommit_allowed(name) or limit == request:
         return
-    why = f"default value {limit} must equal to defaultRequest value {request} in {name}"
-    yield invalid(path.child("defaultRequest").key(name), str(request), why)
+    reason = f"default value {limit} must equal to defaultRequest value {request} in {name}"
+    yield invalid(path.child("defaultRequest").key(name), str(request), reason)
 
 
 LIMIT_RANGES = Resource(

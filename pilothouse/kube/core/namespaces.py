@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
@@ -15,7 +16,7 @@ from pilothouse.apiserver.registry.view import OneByOneView
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kinds.deletion import is_deleting
-from pilothouse.kube.strategy import KUBERNETES_FINALIZER, KubeStrategy, validate_kube_finalizer
+from pilothouse.kube.strategy import KUBERNETES_FINALIZER, KubeStrategy, StatusSubresource, validate_kube_finalizer
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.field import Errors, Path, invalid, root
 from pilothouse.machinery.names import GroupResource
@@ -30,7 +31,7 @@ _NAMESPACES = GroupResource("", "namespaces")
 
 class NamespaceStrategy(KubeStrategy):
     namespaced = False
-    reset_fields = ("status",)
+    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
 
     def name_rule(self, name: str, prefix: bool) -> list[str]:
         return name_is_dns_label(name, prefix)
@@ -68,20 +69,15 @@ class NamespaceStrategy(KubeStrategy):
         return not (obj.get("spec") or {}).get("finalizers")
 
 
-class NamespaceStatusStrategy(NamespaceStrategy):
-    reset_fields = ("spec",)
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "spec")
-
+class NamespaceStatusStrategy(StatusSubresource, NamespaceStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
         deleted, phase = is_deleting(obj), obj["status"].get("phase", "")
         if not deleted and phase != "Active":
             yield invalid(root("status", "Phase"), phase, "may only be 'Active' if `deletionTimestamp` is empty")
         if deleted and phase != "Terminating":
-            why = "may only be 'Terminating' if `deletionTimestamp` is not empty"
-            yield invalid(root("status", "Phase"), phase, why)
+            reason = "may only be 'Terminating' if `deletionTimestamp` is not empty"
+            yield invalid(root("status", "Phase"), phase, reason)
 
 
 class NamespaceFinalizeStrategy(NamespaceStrategy):
@@ -115,8 +111,8 @@ class NamespaceStorage(OneByOneView):
                 if current is None:
                     raise NotFound.of(_NAMESPACES, name)
                 namespace = current.parse()
-                if why := failed_precondition(namespace, options.preconditions):
-                    raise Conflict.of(_NAMESPACES, name_of(namespace), why)
+                if reason := failed_precondition(namespace, options.preconditions):
+                    raise Conflict.of(_NAMESPACES, name_of(namespace), reason)
                 if is_deleting(namespace):
                     if (namespace.get("spec") or {}).get("finalizers"):
                         return Deleted(current, immediately=False)
@@ -136,13 +132,13 @@ class NamespaceStorage(OneByOneView):
 
 def _set_finalizers(namespace: Json, options: DeleteOptions) -> None:
     current = metadata(namespace).get("finalizers") or []
-    wanted = [finalizer for finalizer in current if finalizer not in (ORPHAN, FOREGROUND)]
+    finalizers = [finalizer for finalizer in current if finalizer not in (ORPHAN, FOREGROUND)]
     if _should_have(ORPHAN in current, options, orphan=True, policy="Orphan"):
-        wanted.append(ORPHAN)
+        finalizers.append(ORPHAN)
     if _should_have(FOREGROUND in current, options, orphan=False, policy="Foreground"):
-        wanted.append(FOREGROUND)
-    if wanted:
-        metadata(namespace)["finalizers"] = wanted
+        finalizers.append(FOREGROUND)
+    if finalizers:
+        metadata(namespace)["finalizers"] = finalizers
     else:
         metadata(namespace).pop("finalizers", None)
 

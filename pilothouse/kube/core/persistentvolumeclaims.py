@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import deepcopy
+from typing import ClassVar
 
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.registry.metadata import carry_over
@@ -26,7 +27,7 @@ from pilothouse.kube.core.pods.internal_form import difference, internal_form
 from pilothouse.kube.core.pods.warnings.volumes import claim_warnings
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import with_status
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import KubeStrategy, StatusSubresource
 from pilothouse.kube.validation.fields import qualified_name
 from pilothouse.kube.validation.resource_names import is_native, validate_resource_amount
 from pilothouse.kube.validation.volume_claims import NEW_CLAIM, ClaimRules, validate_claim_spec
@@ -46,7 +47,7 @@ _RESIZE_STATUSES = (
 
 
 class PersistentVolumeClaimStrategy(KubeStrategy):
-    reset_fields = ("status",)
+    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
 
     def default(self, obj: Json) -> None:
         default_claim_spec(obj["spec"])
@@ -85,12 +86,7 @@ class PersistentVolumeClaimStrategy(KubeStrategy):
         return self.warnings_on_create(obj)
 
 
-class PersistentVolumeClaimStatusStrategy(PersistentVolumeClaimStrategy):
-    reset_fields = ("spec",)
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "spec")
-
+class PersistentVolumeClaimStatusStrategy(StatusSubresource, PersistentVolumeClaimStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
         if not resource_version_of(obj):
@@ -99,34 +95,23 @@ class PersistentVolumeClaimStatusStrategy(PersistentVolumeClaimStrategy):
             yield required(root("Spec", "accessModes"))
         for name, amount in sorted(part(obj, "status", "capacity").items()):
             yield from validate_basic_amount(amount, root("status", "capacity").key(name))
-        yield from _validate_resizes(part(obj, "status", "allocatedResourceStatuses"))
-        yield from _validate_allocated(part(obj, "status", "allocatedResources"))
-
-    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
-        return ()
+        path = root("status", "allocatedResourceStatuses")
+        for name, status in sorted(part(obj, "status", "allocatedResourceStatuses").items()):
+            yield from _validate_allocated_name(name, path)
+            if status not in _RESIZE_STATUSES:
+                yield not_supported(path, name, _RESIZE_STATUSES)
+        path = root("status", "allocatedResources")
+        for name, amount in sorted(part(obj, "status", "allocatedResources").items()):
+            errors = list(_validate_allocated_name(name, path)) or list(validate_basic_amount(amount, path.key(name)))
+            yield from errors or validate_resource_amount("storage", amount, path.key(name))
 
 
 def _rules_for(old: Json) -> ClaimRules:
     sources = (old.get("dataSource"), old.get("dataSourceRef"))
     return ClaimRules(
         allow_invalid_selector_values=any(validate_label_selector(old.get("selector"), root("selector"))),
-        allow_invalid_data_source_group=any((each or {}).get("apiGroup") is not None for each in sources),
+        allow_invalid_data_source_group=any((source or {}).get("apiGroup") is not None for source in sources),
     )
-
-
-def _validate_resizes(statuses: Json) -> Errors:
-    path = root("status", "allocatedResourceStatuses")
-    for name, status in sorted(statuses.items()):
-        yield from _validate_allocated_name(name, path)
-        if status not in _RESIZE_STATUSES:
-            yield not_supported(path, name, _RESIZE_STATUSES)
-
-
-def _validate_allocated(amounts: Json) -> Errors:
-    path = root("status", "allocatedResources")
-    for name, amount in sorted(amounts.items()):
-        errors = list(_validate_allocated_name(name, path)) or list(validate_basic_amount(amount, path.key(name)))
-        yield from errors or validate_resource_amount("storage", amount, path.key(name))
 
 
 def _validate_allocated_name(name: str, path: Path) -> Errors:
@@ -141,8 +126,17 @@ _ALWAYS_ALLOWED = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "V
 
 
 def prepare_data_sources(spec: Json, old: Json | None) -> None:
-    _drop_foreign_namespace(spec, old)
-    _drop_unknown_source(spec, old)
+    before = old or {}
+    is_foreign = bool(text(spec, "dataSourceRef", "namespace"))
+    if is_foreign and before.get("dataSourceRef") is None and not enabled("CrossNamespaceVolumeDataSource"):
+        spec.pop("dataSourceRef")
+    if before.get("dataSource") is None and before.get("dataSourceRef") is None:
+        # The older field has always ignored kinds other than claims and snapshots.
+        source = spec.get("dataSource")
+        if source is not None and spec.get("dataSourceRef") is None:
+            kind = (source.get("apiGroup") or "", source.get("kind") or "")
+            if kind not in _ALWAYS_ALLOWED:
+                spec.pop("dataSource")
     normalize_data_sources(spec)
 
 
@@ -157,27 +151,6 @@ def normalize_data_sources(spec: Json) -> None:
 
 def _shared(reference: Json) -> Json:
     return {name: reference[name] for name in _SHARED if name in reference}
-
-
-def _drop_foreign_namespace(spec: Json, old: Json | None) -> None:
-    """Drop a new source in another namespace unless the gate is enabled. A claim with a stored source keeps the
-    field."""
-    if enabled("CrossNamespaceVolumeDataSource"):
-        return
-    if text(spec, "dataSourceRef", "namespace") and (old or {}).get("dataSourceRef") is None:
-        spec.pop("dataSourceRef")
-
-
-def _drop_unknown_source(spec: Json, old: Json | None) -> None:
-    """Drop kinds other than claims and snapshots: the older field has always ignored other kinds."""
-    before = old or {}
-    if before.get("dataSource") is not None or before.get("dataSourceRef") is not None:
-        return
-    source = spec.get("dataSource")
-    if source is None or spec.get("dataSourceRef") is not None:
-        return
-    if (source.get("apiGroup") or "", source.get("kind") or "") not in _ALWAYS_ALLOWED:
-        spec.pop("dataSource")
 
 
 _SPEC = "PersistentVolumeClaimSpec"
@@ -195,15 +168,25 @@ def validate_claim_update(obj: Json, old: Json) -> Errors:
             requests["storage"] = part(before, "resources", "requests").get("storage") or "0"
         _copy(before, spec, "volumeAttributesClassName")
     if not semantically_equal(spec, before):
-        shown = difference(internal_form(_SPEC, before), internal_form(_SPEC, spec))
-        why = (
+        diff = difference(internal_form(_SPEC, before), internal_form(_SPEC, spec))
+        reason = (
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
         )
-        yield forbidden(root("spec"), f"{why}\n{shown}")
-    yield from _validate_size(obj, old)
+        yield forbidden(root("spec"), f"{reason}\n{diff}")
+    size = _storage(part(obj, "spec", "resources", "requests"))
+    # A claim shrinks only to undo a failed expansion, and never below status.capacity.
+    is_shrunk = size < _storage(part(old, "spec", "resources", "requests"))
+    if is_shrunk and size <= _storage(part(old, "status", "capacity")):
+        path = root("spec", "resources", "requests", "storage")
+        yield forbidden(path, "field can not be less than status.capacity")
     modes = obj["spec"].get("volumeMode"), old["spec"].get("volumeMode")
     yield from validate_immutable_field(*modes, root("volumeMode"))
-    yield from _validate_attributes_class(obj, old)
+    name = obj["spec"].get("volumeAttributesClassName")
+    is_removed = not name and name != old["spec"].get("volumeAttributesClassName")
+    if is_removed and part(old, "status").get("currentVolumeAttributesClassName") is not None:
+        change = "nil" if name is None else "empty string"
+        reason = f"update to {change} is forbidden when status.currentVolumeAttributesClassName is not nil"
+        yield forbidden(root("spec", "volumeAttributesClassName"), reason)
 
 
 def _copy(source: Json, target: Json, field: str) -> None:
@@ -214,40 +197,19 @@ def _copy(source: Json, target: Json, field: str) -> None:
 
 def _settle_storage_class(obj: Json, old: Json, spec: Json) -> Errors:
     """Accept a class for a claim without class, and a move of the class from the annotation to the field."""
-    named, given = old["spec"].get("storageClassName"), obj["spec"].get("storageClassName")
-    before, after = (annotations_of(each).get(BETA_STORAGE_CLASS) for each in (old, obj))
-    if before is not None and named is None and given == before and after in (None, before):
+    named, requested = old["spec"].get("storageClassName"), obj["spec"].get("storageClassName")
+    before, after = (annotations_of(claim).get(BETA_STORAGE_CLASS) for claim in (old, obj))
+    if before is not None and named is None and requested == before and after in (None, before):
         spec.pop("storageClassName")
         return
     if (before or "") != (after or ""):
         yield invalid(root("metadata", "annotations", BETA_STORAGE_CLASS), after or "", FIELD_IMMUTABLE)
-    if given is not None and named is None and before in (None, given):
+    if requested is not None and named is None and before in (None, requested):
         spec.pop("storageClassName")
-
-
-def _validate_size(obj: Json, old: Json) -> Errors:
-    """Accept a smaller size only to undo a failed expansion, and never below status.capacity."""
-    size = _storage(part(obj, "spec", "resources", "requests"))
-    if size >= _storage(part(old, "spec", "resources", "requests")):
-        return
-    if size <= _storage(part(old, "status", "capacity")):
-        path = root("spec", "resources", "requests", "storage")
-        yield forbidden(path, "field can not be less than status.capacity")
 
 
 def _storage(amounts: Json) -> Quantity:
     return parse_quantity(amounts["storage"]) if "storage" in amounts else ZERO
-
-
-def _validate_attributes_class(obj: Json, old: Json) -> Errors:
-    name = obj["spec"].get("volumeAttributesClassName")
-    if name == old["spec"].get("volumeAttributesClassName"):
-        return
-    if part(old, "status").get("currentVolumeAttributesClassName") is None or name:
-        return
-    change = "nil" if name is None else "empty string"
-    why = f"update to {change} is forbidden when status.currentVolumeAttributesClassName is not nil"
-    yield forbidden(root("spec", "volumeAttributesClassName"), why)
 
 
 _PRINTED_SPEC = "io.k8s.api.core.v1.PersistentVolumeClaimSpec"

@@ -9,7 +9,6 @@ from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fie
 from pilothouse.apiserver.registry.scale import Scaling
 from pilothouse.apiserver.registry.strategy import GarbageCollection
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.strategy import StatusSubresource
 from pilothouse.kube.validation.fields import nonnegative
 from pilothouse.kube.validation.replica_counts import validate_counts, validate_parts_of_replicas
@@ -68,8 +67,8 @@ class ReplicationControllerStrategy(WorkloadStrategy):
             if "selector" not in broken:
                 yield FieldError(ErrorType.NOT_FOUND, broken, value, "unknown non-convertible field")
             elif not semantically_equal(obj["spec"].get("selector"), old["spec"].get("selector")):
-                why = "cannot update non-convertible selector"
-                yield invalid(_SPEC.child("selector"), obj["spec"].get("selector"), why)
+                reason = "cannot update non-convertible selector"
+                yield invalid(_SPEC.child("selector"), obj["spec"].get("selector"), reason)
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         yield from pod_name_warnings(obj)
@@ -104,10 +103,6 @@ def _validate_spec(spec: Json, old: Json | None = None) -> Errors:
     )
 
 
-def _fields(obj: Json) -> Fields:
-    return metadata_fields(obj) | {"status.replicas": str(number(obj, "status", "replicas"))}
-
-
 def _count(name: str, holder: str, field: str) -> Column:
     definition = f"{_API}ReplicationController{holder.capitalize()}"
     return Column(name, lambda obj: number(obj, holder, field), type="integer", documented=(definition, field))
@@ -119,7 +114,7 @@ REPLICATION_CONTROLLERS = Resource(
     names=Names("replicationcontrollers", kind="ReplicationController", short=["rc"], categories=["all"]),
     strategy=ReplicationControllerStrategy(),
     storage_path="controllers",
-    fields=_fields,
+    fields=lambda obj: metadata_fields(obj) | {"status.replicas": str(number(obj, "status", "replicas"))},
     columns=[
         NAME,
         _count("Desired", "spec", "replicas"),

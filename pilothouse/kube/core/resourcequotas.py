@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 from pilothouse.apiserver.registry.metadata import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Cell, Column
 from pilothouse.kube.core.pods.defaults.resources import round_up
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import KubeStrategy, StatusSubresource
 from pilothouse.kube.validation.quota_scopes import (
     is_standard_for_quotas,
     validate_scope_selector,
@@ -24,7 +25,7 @@ _LIMITED = ("cpu", "memory", "storage", "ephemeral-storage")
 
 
 class ResourceQuotaStrategy(KubeStrategy):
-    reset_fields = ("status",)
+    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
 
     def default(self, obj: Json) -> None:
         round_up(part(obj, "spec").get("hard"))
@@ -59,12 +60,7 @@ class ResourceQuotaStrategy(KubeStrategy):
                 yield f"ResourceQuota {request} ({hard[request]}) should be less than {limit} ({hard[limit]})"
 
 
-class ResourceQuotaStatusStrategy(ResourceQuotaStrategy):
-    reset_fields = ("spec",)
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "spec")
-
+class ResourceQuotaStatusStrategy(StatusSubresource, ResourceQuotaStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
         if not resource_version_of(obj):

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
 from pilothouse.apiserver.registry.table import AGE, NAME, Column, count
-from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.core.configmaps import MAX_SIZE, byte_length, forbid_change, validate_keys
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.codec.json import JsonError, parse
@@ -42,7 +41,26 @@ class SecretStrategy(KubeStrategy):
         yield from validate_keys(obj, "data")
         if sum(map(byte_length, (obj.get("data") or {}).values())) > MAX_SIZE:
             yield too_long(root("data"), MAX_SIZE)
-        yield from _validate_type(obj)
+        kind, data = obj.get("type"), obj.get("data") or {}
+        if kind == SERVICE_ACCOUNT_TOKEN:
+            if not annotations_of(obj).get(SERVICE_ACCOUNT_NAME):
+                yield required(root("metadata", "annotations").key(SERVICE_ACCOUNT_NAME))
+        elif kind in _DOCKER_KEYS:
+            docker_key = _DOCKER_KEYS[kind]
+            if docker_key not in data:
+                yield from _require(docker_key)
+            else:
+                problem = _json_object_problem(_bytes(data, docker_key))
+                if problem:
+                    yield invalid(root("data").key(docker_key), "<secret contents redacted>", problem)
+        elif kind == BASIC_AUTH:
+            if "username" not in data and "password" not in data:
+                yield from _require("username", "password")
+        elif kind == SSH_AUTH:
+            if not data.get("ssh-privatekey"):
+                yield from _require("ssh-privatekey")
+        elif kind == TLS:
+            yield from _require(*(key for key in ("tls.crt", "tls.key") if key not in data))
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
@@ -62,34 +80,8 @@ class SecretStrategy(KubeStrategy):
         return self.warnings_on_create(obj)
 
 
-def _validate_type(obj: Json) -> Errors:
-    kind, data = obj.get("type"), obj.get("data") or {}
-    if kind == SERVICE_ACCOUNT_TOKEN:
-        if not annotations_of(obj).get(SERVICE_ACCOUNT_NAME):
-            yield required(root("metadata", "annotations").key(SERVICE_ACCOUNT_NAME))
-    elif kind in _DOCKER_KEYS:
-        yield from _validate_docker_config(data, _DOCKER_KEYS[kind])
-    elif kind == BASIC_AUTH:
-        if "username" not in data and "password" not in data:
-            yield from _require("username", "password")
-    elif kind == SSH_AUTH:
-        if not data.get("ssh-privatekey"):
-            yield from _require("ssh-privatekey")
-    elif kind == TLS:
-        yield from _require(*(key for key in ("tls.crt", "tls.key") if key not in data))
-
-
 def _require(*keys: str) -> Errors:
     return (required(root("data").key(key)) for key in keys)
-
-
-def _validate_docker_config(data: Json, key: str) -> Errors:
-    if key not in data:
-        yield from _require(key)
-        return
-    problem = _json_object_problem(_bytes(data, key))
-    if problem:
-        yield invalid(root("data").key(key), "<secret contents redacted>", problem)
 
 
 def _json_object_problem(text: bytes) -> str:
@@ -107,17 +99,13 @@ def _bytes(data: Json, key: str) -> bytes:
     return base64.b64decode(data.get(key) or "")
 
 
-def _fields(obj: Json) -> Fields:
-    return metadata_fields(obj) | {"type": obj.get("type") or ""}
-
-
 _SECRET = "io.k8s.api.core.v1.Secret"
 
 SECRETS = Resource(
     names=Names("secrets", kind="Secret"),
     strategy=SecretStrategy(),
     is_confidential=True,
-    fields=_fields,
+    fields=lambda obj: metadata_fields(obj) | {"type": obj.get("type") or ""},
     indexed_fields=("metadata.name", "type"),
     columns=[
         NAME,
@@ -135,31 +123,6 @@ def key_pair_problem(certificate: bytes, key: bytes) -> str:
         return _missing("certificate", certificates, "CERTIFICATE")
     if not any(kind == "PRIVATE KEY" or kind.endswith(" PRIVATE KEY") for kind in keys):
         return _missing("key", keys, "PRIVATE KEY")
-    return _mismatch(certificate, key)
-
-
-def _blocks(pem: bytes) -> list[str]:
-    return [block.type for block in pem_blocks(pem)]
-
-
-def _missing(what: str, found: list[str], wanted: str) -> str:
-    if not found:
-        return f"tls: failed to find any PEM data in {what} input"
-    kinds = " ".join(found)
-    skipped = f"in {what} input after skipping PEM blocks of the following types: [{kinds}]"
-    if what == "key":
-        if found == ["CERTIFICATE"]:
-            return "tls: found a certificate rather than a key in the PEM for the private key"
-        return f'tls: failed to find PEM block with type ending in "{wanted}" {skipped}'
-    if len(found) == 1 and kinds.endswith("PRIVATE KEY"):
-        return (
-            "tls: failed to find certificate PEM data in certificate input, but did find a private key; "
-            "PEM inputs may have been switched"
-        )
-    return f'tls: failed to find "{wanted}" PEM block {skipped}'
-
-
-def _mismatch(certificate: bytes, key: bytes) -> str:
     from cryptography import x509
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -174,3 +137,24 @@ def _mismatch(certificate: bytes, key: bytes) -> str:
     if type(public) is not type(private.public_key()):
         return "tls: private key type does not match public key type"
     return "" if private.public_key() == public else "tls: private key does not match public key"
+
+
+def _blocks(pem: bytes) -> list[str]:
+    return [block.type for block in pem_blocks(pem)]
+
+
+def _missing(kind: str, types: list[str], expected: str) -> str:
+    if not types:
+        return f"tls: failed to find any PEM data in {kind} input"
+    kinds = " ".join(types)
+    skipped = f"in {kind} input after skipping PEM blocks of the following types: [{kinds}]"
+    if kind == "key":
+        if types == ["CERTIFICATE"]:
+            return "tls: found a certificate rather than a key in the PEM for the private key"
+        return f'tls: failed to find PEM block with type ending in "{expected}" {skipped}'
+    if len(types) == 1 and kinds.endswith("PRIVATE KEY"):
+        return (
+            "tls: failed to find certificate PEM data in certificate input, but did find a private key; "
+            "PEM inputs may have been switched"
+        )
+    return f'tls: failed to find "{expected}" PEM block {skipped}'

@@ -58,11 +58,11 @@ class TokenStorage:
         self, ctx: RequestContext, name: str, obj: Json, *, options: WriteOptions, validate: Validate
     ) -> Result:
         if name_of(obj) not in ("", name):
-            why = "must match the service account name if specified"
-            raise _invalid(name, invalid(root("metadata", "name"), name_of(obj), why))
+            reason = "must match the service account name if specified"
+            raise _invalid(name, invalid(root("metadata", "name"), name_of(obj), reason))
         if namespace_of(obj) not in ("", ctx.namespace):
-            why = "must match the service account namespace if specified"
-            raise _invalid(name, invalid(root("metadata", "namespace"), namespace_of(obj), why))
+            reason = "must match the service account namespace if specified"
+            raise _invalid(name, invalid(root("metadata", "namespace"), namespace_of(obj), reason))
         account = await self._objects.service_account(ctx, name)
         self._complete(obj, account)
         if errors := list(validate_token_request(obj)):
@@ -95,9 +95,9 @@ class TokenStorage:
     def _complete(self, obj: Json, account: Json) -> None:
         meta, spec = metadata(obj), obj.setdefault("spec", {})
         if meta.get("uid", uid_of(account)) != uid_of(account):
-            asked = f"the UID in the token request ({uid_of(obj)})"
-            why = f"{asked} does not match the UID of the service account ({uid_of(account)})"
-            raise Conflict.of(GroupResource(TOKEN_REQUEST.group, TOKEN_REQUEST.kind), name_of(account), why)
+            subject = f"the UID in the token request ({uid_of(obj)})"
+            reason = f"{subject} does not match the UID of the service account ({uid_of(account)})"
+            raise Conflict.of(GroupResource(TOKEN_REQUEST.group, TOKEN_REQUEST.kind), name_of(account), reason)
         meta |= {"name": name_of(account), "namespace": namespace_of(account), "uid": uid_of(account)}
         meta["creationTimestamp"] = format_time(self._clock())
         spec["audiences"] = spec.get("audiences") or list(self._config.audiences)
@@ -154,20 +154,20 @@ class BoundObjects:
             case ("", "Pod"):
                 pod = await _get(self.pods, ctx, name)
                 if text(pod, "spec", "serviceAccountName") != account:
-                    whose = f"cannot bind token for serviceaccount {quote(account)}"
-                    raise BadRequest(f"{whose} to pod running with different serviceaccount name.")
-                found = pod
-                binding = TokenBinding(pod=found, node=await self._node_of(ctx, found))
+                    prefix = f"cannot bind token for serviceaccount {quote(account)}"
+                    raise BadRequest(f"{prefix} to pod running with different serviceaccount name.")
+                bound = pod
+                binding = TokenBinding(pod=bound, node=await self._node_of(ctx, bound))
             case ("", "Node"):
-                found = await _get(self.nodes, replace(ctx, namespace=""), name)
-                binding = TokenBinding(node=found)
+                bound = await _get(self.nodes, replace(ctx, namespace=""), name)
+                binding = TokenBinding(node=bound)
             case ("", "Secret"):
-                found = await _get(self.secrets, ctx, name)
-                binding = TokenBinding(secret=found)
+                bound = await _get(self.secrets, ctx, name)
+                binding = TokenBinding(secret=bound)
             case _:
-                shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
-                raise BadRequest(f"cannot bind token to object of type {shown}")
-        if text(ref, "uid") not in ("", uid_of(found)):
+                printed = f"{kind.group}/{kind.version}, Kind={kind.kind}"
+                raise BadRequest(f"cannot bind token to object of type {printed}")
+        if text(ref, "uid") not in ("", uid_of(bound)):
             raise Conflict.of(GroupResource(kind.group, kind.kind), text(ref, "name"), uid_mismatch(ref["uid"]))
         return binding
 

@@ -38,7 +38,7 @@ class ServiceAccountStrategy(KubeStrategy):
 def _name_secrets_only(obj: Json) -> None:
     """Reduce references to secrets to the name: secrets are always in the account's namespace."""
     if obj.get("secrets"):
-        obj["secrets"] = [{"name": each["name"]} if each.get("name") else {} for each in obj["secrets"]]
+        obj["secrets"] = [{"name": secret["name"]} if secret.get("name") else {} for secret in obj["secrets"]]
 
 
 SERVICE_ACCOUNTS = Resource(

@@ -53,16 +53,16 @@ class LegacyRESTStorage:
     services: ServiceStorage
 
     async def namespace_phase(self, name: str) -> str | None:
-        found = await self._known_namespace(name)
-        return None if found is None else found.fields["status.phase"]
+        namespace = await self._known_namespace(name)
+        return None if namespace is None else namespace.fields["status.phase"]
 
     async def namespace_labels(self, name: str) -> Mapping[str, str] | None:
-        found = await self._known_namespace(name)
-        return None if found is None else found.labels
+        namespace = await self._known_namespace(name)
+        return None if namespace is None else namespace.labels
 
     async def namespace(self, name: str) -> Json | None:
-        found = await self._known_namespace(name)
-        return None if found is None else found.parse()
+        namespace = await self._known_namespace(name)
+        return None if namespace is None else namespace.parse()
 
     async def _known_namespace(self, name: str) -> StoredObject | None:
         return await self.namespaces.registry.known_or_newest("", name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from pilothouse.kube.resource.names import (
     UNLIMITED,
@@ -73,13 +73,37 @@ def validate_claim_status(status: Json, old: Json, path: Path, *, names: Request
     yield from validate_set(
         items(status, "reservedFor"), MAX_RESERVED, _validate_user, path=reserved, key=lambda user: text(user, "uid")
     )
-    yield from _validate_devices(status, path.child("devices"))
-    yield from _validate_reservation(status, old, reserved, deleted=deleted)
+    devices_path = path.child("devices")
+    allocated, devices = allocated_devices(status), items(status, "devices")
+
+    def check(device: Json, where: Path) -> Errors:
+        return _validate_device(device, where, allocated)
+
+    yield from validate_slice(devices, UNLIMITED, check, devices_path)
+    seen: set[DeviceId] = set()
+    for position, device in enumerate(devices):
+        if (identity := device_id(device)) in seen:
+            yield duplicate(devices_path.index(position), identity.printed)
+        seen.add(identity)
+    users, before = items(status, "reservedFor"), items(old, "reservedFor")
+    if users:
+        if status.get("allocation") is None:
+            yield forbidden(reserved, "may not be specified when `allocated` is not set")
+        elif deleted and any(user not in before for user in users):
+            reason = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+            yield forbidden(reserved, reason)
     new_allocation, old_allocation = status.get("allocation"), old.get("allocation")
     if new_allocation is None:
         return
     if old_allocation is None:
-        yield from _validate_allocation(new_allocation, path.child("allocation"), names)
+        allocation_path = path.child("allocation")
+        allocation, where = part(new_allocation, "devices"), allocation_path.child("devices")
+        results, configs = items(allocation, "results"), items(allocation, "config")
+        yield from validate_slice(results, MAX_RESULTS, _result_check(names), where.child("results"))
+        # Both the class and the claim contribute configurations.
+        yield from validate_slice(configs, 2 * MAX_CONFIGURATIONS, _config_check(names), where.child("config"))
+        if new_allocation.get("nodeSelector") is not None:
+            yield from validate_node_selector(new_allocation["nodeSelector"], allocation_path.child("nodeSelector"))
     elif not semantically_equal(new_allocation, old_allocation):
         yield invalid(path.child("allocation"), printed_allocation(new_allocation), FIELD_IMMUTABLE)
 
@@ -87,31 +111,6 @@ def validate_claim_status(status: Json, old: Json, path: Path, *, names: Request
 def _validate_user(user: Json, path: Path) -> Errors:
     for field in ("resource", "name", "uid"):
         yield from non_empty(text(user, field), path.child(field))
-
-
-def _validate_reservation(status: Json, old: Json, path: Path, *, deleted: bool) -> Errors:
-    users, before = items(status, "reservedFor"), items(old, "reservedFor")
-    if not users:
-        return
-    if status.get("allocation") is None:
-        yield forbidden(path, "may not be specified when `allocated` is not set")
-    elif deleted and any(user not in before for user in users):
-        reason = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
-        yield forbidden(path, reason)
-
-
-def _validate_devices(status: Json, path: Path) -> Errors:
-    allocated, devices = allocated_devices(status), items(status, "devices")
-
-    def check(device: Json, where: Path) -> Errors:
-        return _validate_device(device, where, allocated)
-
-    yield from validate_slice(devices, UNLIMITED, check, path)
-    seen: set[DeviceId] = set()
-    for position, device in enumerate(devices):
-        if (each := device_id(device)) in seen:
-            yield duplicate(path.index(position), each.printed)
-        seen.add(each)
 
 
 def _validate_device(device: Json, path: Path, allocated: set[DeviceId]) -> Errors:
@@ -129,16 +128,6 @@ def _validate_device(device: Json, path: Path, allocated: set[DeviceId]) -> Erro
     if device.get("data") is not None:
         yield from validate_raw_object(device["data"], path.child("data"))
     yield from validate_network_data(device.get("networkData"), path.child("networkData"))
-
-
-def _validate_allocation(allocation: Json, path: Path, names: RequestNames) -> Errors:
-    devices, where = part(allocation, "devices"), path.child("devices")
-    yield from validate_slice(items(devices, "results"), MAX_RESULTS, _result_check(names), where.child("results"))
-    # The class's configuration and the claim's own.
-    limit = 2 * MAX_CONFIGURATIONS
-    yield from validate_slice(items(devices, "config"), limit, _config_check(names), where.child("config"))
-    if allocation.get("nodeSelector") is not None:
-        yield from validate_node_selector(allocation["nodeSelector"], path.child("nodeSelector"))
 
 
 def _result_check(names: RequestNames) -> Callable[[Json, Path], Errors]:
@@ -169,8 +158,12 @@ def validate_binding_conditions(device: Json, path: Path) -> Errors:
     to_wait, to_fail = path.child("bindingConditions"), path.child("bindingFailureConditions")
     for conditions, where in ((waiting, to_wait), (failing, to_fail)):
         yield from validate_slice(conditions, MAX_BINDING_CONDITIONS, validate_label_name, where)
-    yield from _duplicates(waiting, to_wait)
     seen: set[str] = set()
+    for position, value in enumerate(waiting):
+        if value in seen:
+            yield duplicate(to_wait.index(position), value)
+        seen.add(value)
+    seen.clear()
     for position, condition in enumerate(failing):
         if condition in seen:
             yield duplicate(to_fail.index(position), condition)
@@ -184,14 +177,6 @@ def validate_binding_conditions(device: Json, path: Path) -> Errors:
     if waiting and not failing:
         reason = "bindingFailureConditions are required to use bindingConditions"
         yield invalid(to_fail, device.get("bindingFailureConditions"), reason)
-
-
-def _duplicates(values: Iterable[str], path: Path) -> Errors:
-    seen: set[str] = set()
-    for position, value in enumerate(values):
-        if value in seen:
-            yield duplicate(path.index(position), value)
-        seen.add(value)
 
 
 def validate_network_data(data: Json | None, path: Path) -> Errors:

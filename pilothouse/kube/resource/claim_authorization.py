@@ -58,7 +58,18 @@ class _AuthorizedChanges(Hooks):
 
     async def _refusals(self, ctx: RequestContext, obj: Json, old: Json) -> AsyncIterator[field.FieldError]:
         new_status, old_status = part(obj, "status"), part(old, "status")
-        asked = _attributes(ctx, name_of(obj))
+        kind = RESOURCE_CLAIMS.kind
+        asked = Attributes(
+            ctx.user,
+            ctx.verb,
+            is_resource=True,
+            group=kind.group,
+            version=kind.version,
+            resource=RESOURCE_CLAIMS.names.plural,
+            subresource="status",
+            namespace=ctx.namespace,
+            name=name_of(obj),
+        )
         if not _same(new_status, old_status, "allocation", "reservedFor"):
             binding = replace(asked, subresource="binding", namespace="", name="")
             if reason := await self._refusal([binding]):
@@ -86,21 +97,6 @@ class _AuthorizedChanges(Hooks):
         return first
 
 
-def _attributes(ctx: RequestContext, name: str) -> Attributes:
-    group = RESOURCE_CLAIMS.kind
-    return Attributes(
-        ctx.user,
-        ctx.verb,
-        is_resource=True,
-        group=group.group,
-        version=group.version,
-        resource=RESOURCE_CLAIMS.names.plural,
-        subresource="status",
-        namespace=ctx.namespace,
-        name=name,
-    )
-
-
 def _same(new: Json, old: Json, *fields: str) -> bool:
     return all(semantically_equal(new.get(item), old.get(item)) for item in fields)
 
@@ -116,21 +112,16 @@ def _changed_drivers(new: Json, old: Json) -> set[str]:
 
 
 def _driver_verbs(ctx: RequestContext, status: Json) -> Iterable[str]:
-    node = _allocated_node(status)
+    # The node of an allocation that is bound to exactly one node.
+    node, terms = "", items(status, "allocation", "nodeSelector", "nodeSelectorTerms")
+    if len(terms) == 1 and not items(terms[0], "matchExpressions") and len(items(terms[0], "matchFields")) == 1:
+        (match,) = items(terms[0], "matchFields")
+        one_name = text(match, "key") == "metadata.name" and text(match, "operator") == "In"
+        values = items(match, "values")
+        node = values[0] if one_name and len(values) == 1 else ""
     if node and _runs_on(ctx.user, node):
         yield f"associated-node:{ctx.verb}"
     yield f"arbitrary-node:{ctx.verb}"
-
-
-def _allocated_node(status: Json) -> str:
-    """Return the node of an allocation bound to exactly one node, otherwise an empty string."""
-    terms = items(status, "allocation", "nodeSelector", "nodeSelectorTerms")
-    if len(terms) != 1 or items(terms[0], "matchExpressions") or len(items(terms[0], "matchFields")) != 1:
-        return ""
-    (match,) = items(terms[0], "matchFields")
-    one_name = text(match, "key") == "metadata.name" and text(match, "operator") == "In"
-    values = items(match, "values")
-    return values[0] if one_name and len(values) == 1 else ""
 
 
 def _runs_on(user: User, node: str) -> bool:

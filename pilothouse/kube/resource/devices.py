@@ -53,7 +53,7 @@ def validate_device(device: Json, path: Path, *, old: Json | None, per_device_no
     yield from validate_set(
         items(device, "consumesCounters"),
         MAX_COUNTER_SETS_PER_DEVICE,
-        _validate_consumption,
+        lambda consumption, path: validate_counters(consumption, path, name_field="counterSet"),
         path=path.child("consumesCounters"),
         key=lambda each: text(each, "counterSet"),
     )
@@ -61,20 +61,16 @@ def validate_device(device: Json, path: Path, *, old: Json | None, per_device_no
     yield from validate_binding_conditions(device, path)
     mappings = part(device, "nodeAllocatableResourceMappings")
     for name, mapping in sorted(mappings.items()):
-        yield from _validate_mapping(name, mapping, capacity, path.child("nodeAllocatableResourceMappings").key(name))
-
-
-def _validate_mapping(name: str, mapping: Json, capacity: Json, path: Path) -> Errors:
-    """Validate the node resources consumed by a device."""
-    multiplier, key = mapping["allocationMultiplier"], mapping.get("capacityKey")
-    if not is_native(name):
-        yield invalid(path, name, "must be a node allocatable resource name")
-    if parse_quantity(multiplier).sign <= 0:
-        yield invalid(path.child("allocationMultiplier"), multiplier, "must be positive")
-    if key == "":
-        yield invalid(path.child("capacityKey"), "", "capacityKey must not be an empty string")
-    elif key is not None and key not in capacity:
-        yield not_found(path.child("capacityKey"), key)
+        mapping_path = path.child("nodeAllocatableResourceMappings").key(name)
+        multiplier, key = mapping["allocationMultiplier"], mapping.get("capacityKey")
+        if not is_native(name):
+            yield invalid(mapping_path, name, "must be a node allocatable resource name")
+        if parse_quantity(multiplier).sign <= 0:
+            yield invalid(mapping_path.child("allocationMultiplier"), multiplier, "must be positive")
+        if key == "":
+            yield invalid(mapping_path.child("capacityKey"), "", "capacityKey must not be an empty string")
+        elif key is not None and key not in capacity:
+            yield not_found(mapping_path.child("capacityKey"), key)
 
 
 def _validate_qualities(device: Json, path: Path) -> Errors:
@@ -111,10 +107,6 @@ def _validate_attribute(attribute: Json, path: Path) -> Errors:
 def _validate_length(value: str, path: Path) -> Errors:
     if len(value.encode()) > MAX_VALUE:
         yield too_long(path, MAX_VALUE)
-
-
-def _validate_consumption(consumption: Json, path: Path) -> Errors:
-    return validate_counters(consumption, path, name_field="counterSet")
 
 
 def validate_counter_set(counter_set: Json, path: Path) -> Errors:
@@ -218,26 +210,20 @@ def _validate_range(valid: Json, default: Quantity, whole: Quantity, path: Path)
     if default < low:
         yield invalid(path.child("min"), str(default), f"default is less than min: {low}")
     if high is not None:
-        yield from _validate_high(low, high, default=default, whole=whole, path=path.child("max"))
+        max_path = path.child("max")
+        if low > high:
+            yield invalid(max_path, str(low), f"min is larger than max: {high}")
+        if high > whole:
+            yield invalid(max_path, str(high), f"max is larger than capacity value: {whole}")
+        if default > high:
+            yield invalid(max_path, str(default), f"default is more than max: {high}")
     if valid.get("step") is not None:
         step = parse_quantity(valid["step"])
         ends = [default] if high is None else [default, high]
-        yield from _validate_step(step, low, ends=ends, whole=whole, path=path.child("step"))
-
-
-def _validate_high(low: Quantity, high: Quantity, *, default: Quantity, whole: Quantity, path: Path) -> Errors:
-    if low > high:
-        yield invalid(path, str(low), f"min is larger than max: {high}")
-    if high > whole:
-        yield invalid(path, str(high), f"max is larger than capacity value: {whole}")
-    if default > high:
-        yield invalid(path, str(default), f"default is more than max: {high}")
-
-
-def _validate_step(step: Quantity, low: Quantity, *, ends: Sequence[Quantity], whole: Quantity, path: Path) -> Errors:
-    if (first := low + step) > whole:
-        yield invalid(path, str(step), f"one step {first} is larger than capacity value: {whole}")
-    for value in ends:
-        # A step of 0 panics upstream; here the value does not change.
-        if (value.value() - low.value()) % (step.value() or 1) or not step.value():
-            yield invalid(path, str(value), f"value is not a multiple of a given step ({step}) from ({low})")
+        step_path = path.child("step")
+        if (first := low + step) > whole:
+            yield invalid(step_path, str(step), f"one step {first} is larger than capacity value: {whole}")
+        for value in ends:
+            # A step of 0 panics upstream; here the value does not change.
+            if (value.value() - low.value()) % (step.value() or 1) or not step.value():
+                yield invalid(step_path, str(value), f"value is not a multiple of a given step ({step}) from ({low})")

@@ -56,7 +56,14 @@ class ResourceClaimStatusStrategy(StatusSubresource, ResourceClaimStrategy):
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         super().prepare_for_update(obj, old)
         drop_disabled(part(obj, "status"), part(old, "status"), CLAIM_STATUS_FIELDS)
-        _drop_deallocated(part(obj, "status"), part(old, "status"))
+        # Drop the status of deallocated devices on behalf of clients.
+        status = part(obj, "status")
+        gone = allocated_devices(part(old, "status")) - allocated_devices(status)
+        kept = [device for device in items(status, "devices") if device_id(device) not in gone]
+        if kept:
+            status["devices"] = kept
+        else:
+            status.pop("devices", None)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
@@ -67,16 +74,6 @@ class ResourceClaimStatusStrategy(StatusSubresource, ResourceClaimStrategy):
             names=RequestNames(part(obj, "spec")),
             deleted=is_deleting(obj),
         )
-
-
-def _drop_deallocated(status: Json, old: Json) -> None:
-    """Drop the status of deallocated devices, so that clients need not do so."""
-    gone = allocated_devices(old) - allocated_devices(status)
-    kept = [device for device in items(status, "devices") if device_id(device) not in gone]
-    if kept:
-        status["devices"] = kept
-    else:
-        status.pop("devices", None)
 
 
 def _state(obj: Json) -> str:

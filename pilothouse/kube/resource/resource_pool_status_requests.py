@@ -117,7 +117,15 @@ def validate_pool_status(status: Json, path: Path) -> Errors:
     else:
         for position, pool in enumerate(pools):
             yield from _validate_pool(pool, path.child("pools").index(position))
-    yield from _validate_conditions(items(status, "conditions"), path.child("conditions"))
+    conditions = items(status, "conditions")
+    conditions_path = path.child("conditions")
+    if len(conditions) > MAX_CONDITIONS:
+        yield too_many(conditions_path, len(conditions), MAX_CONDITIONS)
+    else:
+        kinds = [text(condition, "type") for condition in conditions]
+        for position, kind in enumerate(kinds):
+            if kind in kinds[:position]:
+                yield duplicate(conditions_path.index(position), condition(conditions[position]))
 
 
 def _validate_pool(pool: Json, path: Path) -> Errors:
@@ -137,16 +145,6 @@ def _validate_pool(pool: Json, path: Path) -> Errors:
         yield from dns_subdomain(pool["nodeName"], path.child("nodeName"))
     if len(text(pool, "validationError").encode()) > MAX_VALIDATION_ERROR:
         yield too_long(path.child("validationError"), MAX_VALIDATION_ERROR)
-
-
-def _validate_conditions(conditions: list[Json], path: Path) -> Errors:
-    if len(conditions) > MAX_CONDITIONS:
-        yield too_many(path, len(conditions), MAX_CONDITIONS)
-        return
-    kinds = [text(condition, "type") for condition in conditions]
-    for position, kind in enumerate(kinds):
-        if kind in kinds[:position]:
-            yield duplicate(path.index(position), condition(conditions[position]))
 
 
 def _end(obj: Json) -> Json:

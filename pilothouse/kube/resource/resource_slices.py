@@ -74,7 +74,16 @@ def _validate_spec(spec: Json, old: Json | None, path: Path) -> Errors:
     yield from _validate_nodes(spec, path)
     if spec.get("sharedCounters") is not None and spec.get("devices") is not None:
         yield invalid(path, "", "only one of `sharedCounters` or `devices` is allowed")
-    yield from _validate_devices(spec, old, path.child("devices"))
+    devices = items(spec, "devices")
+    before = {text(device, "name"): device for device in reversed(items(old or {}, "devices"))}
+    per_device = bool(spec.get("perDeviceNodeSelection"))
+
+    def check(device: Json, where: Path) -> Errors:
+        return validate_device(device, where, old=before.get(text(device, "name")), per_device_nodes=per_device)
+
+    advanced = any(device.get("taints") or device.get("consumesCounters") for device in devices)
+    limit = MAX_ADVANCED_DEVICES if advanced else MAX_DEVICES
+    yield from validate_set(devices, limit, check, path=path.child("devices"), key=lambda device: text(device, "name"))
     yield from validate_set(
         items(spec, "sharedCounters"),
         MAX_COUNTER_SETS,
@@ -102,7 +111,13 @@ def _validate_nodes(spec: Json, path: Path) -> Errors:
             yield invalid(path.child("nodeName"), name, "must be either unset or set to a non-empty string")
     if (selector := spec.get("nodeSelector")) is not None:
         given.append("`nodeSelector`")
-        yield from _validate_node_selector(selector, path.child("nodeSelector"))
+        node_selector_path = path.child("nodeSelector")
+        yield from validate_node_selector(selector, node_selector_path)
+        terms = selector.get("nodeSelectorTerms")
+        if len(terms or ()) != 1:
+            yield invalid(
+                node_selector_path.child("nodeSelectorTerms"), terms, "must have exactly one node selector term"
+            )
     for field in ("allNodes", "perDeviceNodeSelection"):
         if spec.get(field):
             given.append(f"`{field}`")
@@ -113,26 +128,6 @@ def _validate_nodes(spec: Json, path: Path) -> Errors:
     elif len(given) > 1:
         reason = f"exactly one of {_NODE_FIELDS} is required, but multiple fields are set"
         yield invalid(path, f"{{{', '.join(given)}}}", reason)
-
-
-def _validate_node_selector(selector: Json, path: Path) -> Errors:
-    yield from validate_node_selector(selector, path)
-    terms = selector.get("nodeSelectorTerms")
-    if len(terms or ()) != 1:
-        yield invalid(path.child("nodeSelectorTerms"), terms, "must have exactly one node selector term")
-
-
-def _validate_devices(spec: Json, old: Json | None, path: Path) -> Errors:
-    devices = items(spec, "devices")
-    before = {text(device, "name"): device for device in reversed(items(old or {}, "devices"))}
-    per_device = bool(spec.get("perDeviceNodeSelection"))
-
-    def check(device: Json, where: Path) -> Errors:
-        return validate_device(device, where, old=before.get(text(device, "name")), per_device_nodes=per_device)
-
-    advanced = any(device.get("taints") or device.get("consumesCounters") for device in devices)
-    limit = MAX_ADVANCED_DEVICES if advanced else MAX_DEVICES
-    yield from validate_set(devices, limit, check, path=path, key=lambda device: text(device, "name"))
 
 
 def _fields(obj: Json) -> Fields:

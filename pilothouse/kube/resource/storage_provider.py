@@ -42,7 +42,9 @@ class ResourceStorageProvider:
             served(registries.open(DEVICE_CLASSES)),
             served(registries.open(RESOURCE_SLICES)),
         ]
-        rules = _taint_rules(registries)
+        rules: list[ServedResource] = []
+        if registries.any_enabled(_V1BETA2, _V1ALPHA3):
+            rules = with_status(registries.open(DEVICE_TAINT_RULES), deprecation=Deprecation("1.36", "1.39"))
         beta2 = [
             *in_version(_V1BETA2, resources, deprecation=Deprecation("1.36", "1.39")),
             *in_version(_V1BETA2, rules),
@@ -51,12 +53,6 @@ class ResourceStorageProvider:
         alpha = [*rules, *_pool_status_requests(registries)]
         versions = {_V1: resources, _V1BETA2: beta2, V1BETA1: beta1, _V1ALPHA3: alpha}
         return APIGroup(GROUP, [APIVersion(version, resources) for version, resources in versions.items()])
-
-
-def _taint_rules(registries: Registries) -> list[ServedResource]:
-    if not registries.any_enabled(_V1BETA2, _V1ALPHA3):
-        return []
-    return with_status(registries.open(DEVICE_TAINT_RULES), deprecation=Deprecation("1.36", "1.39"))
 
 
 def _pool_status_requests(registries: Registries) -> list[ServedResource]:

@@ -29,22 +29,19 @@ def default_taints(device: Json) -> None:
 
 def validate_tolerations(owner: Json, path: Path) -> Errors:
     for position, toleration in enumerate(items(owner, "tolerations")):
-        yield from _validate_toleration(toleration, path.child("tolerations").index(position))
-
-
-def _validate_toleration(toleration: Json, path: Path) -> Errors:
-    key, operator, value, effect = (text(toleration, name) for name in ("key", "operator", "value", "effect"))
-    if key:
-        yield from validate_label_name(key, path.child("key"))
-    if operator == "Exists":
-        if value:
-            yield invalid(path.child("value"), value, "must be empty for operator `Exists`")
-    elif operator == "Equal":
-        yield from follow(is_valid_label_value, value, path.child("value"))
-    else:
-        yield from required_one_of(operator, path.child("operator"), OPERATORS)
-    if effect:
-        yield from one_of(effect, path.child("effect"), EFFECTS)
+        toleration_path = path.child("tolerations").index(position)
+        key, operator, value, effect = (text(toleration, name) for name in ("key", "operator", "value", "effect"))
+        if key:
+            yield from validate_label_name(key, toleration_path.child("key"))
+        if operator == "Exists":
+            if value:
+                yield invalid(toleration_path.child("value"), value, "must be empty for operator `Exists`")
+        elif operator == "Equal":
+            yield from follow(is_valid_label_value, value, toleration_path.child("value"))
+        else:
+            yield from required_one_of(operator, toleration_path.child("operator"), OPERATORS)
+        if effect:
+            yield from one_of(effect, toleration_path.child("effect"), EFFECTS)
 
 
 def validate_taint(taint: Json, path: Path) -> Errors:

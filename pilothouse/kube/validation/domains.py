@@ -39,19 +39,16 @@ def domain_prefixed_path(value: str, path: Path) -> Errors:
 def user_annotations(annotations: Mapping[str, str], path: Path) -> Errors:
     """Validate annotations for a signer: each key needs a domain."""
     for key in annotations:
-        yield from _domain_prefixed_key(key.lower(), path)
+        name = key.lower()
+        if not name:
+            yield required(path)
+        elif problems := is_qualified_name(name):
+            for problem in problems:
+                yield invalid(path, name, problem)
+        elif name.count("/") != 1:
+            yield invalid(path, name, 'must be a domain-prefixed key (such as "acme.io/foo")')
     if annotations_size(annotations) > TOTAL_ANNOTATION_SIZE_LIMIT:
         yield too_long(path, TOTAL_ANNOTATION_SIZE_LIMIT)
-
-
-def _domain_prefixed_key(key: str, path: Path) -> Errors:
-    if not key:
-        yield required(path)
-    elif problems := is_qualified_name(key):
-        for problem in problems:
-            yield invalid(path, key, problem)
-    elif key.count("/") != 1:
-        yield invalid(path, key, 'must be a domain-prefixed key (such as "acme.io/foo")')
 
 
 def fully_qualified_domain_name(value: str, path: Path) -> Errors:

@@ -25,7 +25,11 @@ TEXT, NUMBER, FLAG, ANY = _plain(""), _plain(0), _plain(False), _plain(None)
 
 
 def struct(**fields: Shape) -> Shape:
-    named = [(name, _json_name(name), shape) for name, shape in fields.items()]
+    # JSON names: APIGroups → apiGroups, Type → type.
+    named = [
+        (name, _LEADING_CAPITALS.sub(lambda match: match[0].lower(), name, count=1), shape)
+        for name, shape in fields.items()
+    ]
 
     def show(value: Any) -> Any:
         return {name: shape((value or {}).get(key)) for name, key, shape in named}
@@ -44,8 +48,3 @@ def slice_of(shape: Shape) -> Shape:
 def condition(value: Any) -> Any:
     """Format a metav1.Condition."""
     return {name: value[name] for name in _CONDITION if name in value}
-
-
-def _json_name(name: str) -> str:
-    """APIGroups → apiGroups, Type → type."""
-    return _LEADING_CAPITALS.sub(lambda found: found[0].lower(), name, count=1)

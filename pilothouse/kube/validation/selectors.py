@@ -96,7 +96,19 @@ def validate_node_selector_term(term: Json, path: Path, *, allow_invalid_values:
         at = path.child("matchExpressions").index(position)
         yield from validate_node_selector_requirement(requirement, at, allow_invalid_values=allow_invalid_values)
     for position, requirement in enumerate(term.get("matchFields") or ()):
-        yield from _validate_field_requirement(requirement, path.child("matchFields").index(position))
+        field_path = path.child("matchFields").index(position)
+        operator, values = requirement.get("operator") or "", requirement.get("values") or ()
+        if operator not in ("In", "NotIn"):
+            yield invalid(field_path.child("operator"), operator, UNKNOWN_OPERATOR)
+        elif len(values) != 1:
+            reason = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+            yield required(field_path.child("values"), reason)
+        rule = _FIELDS.get(requirement.get("key") or "")
+        if rule is None:
+            yield invalid(field_path.child("key"), requirement.get("key") or "", "not a valid field selector key")
+        else:
+            for position, value in enumerate(values):
+                yield from follow(rule, value, field_path.child("values").index(position))
 
 
 def validate_node_selector_requirement(requirement: Json, path: Path, *, allow_invalid_values: bool = False) -> Errors:
@@ -126,21 +138,6 @@ def has_invalid_values(selector: Json | None) -> bool:
         for requirement in term.get("matchExpressions") or ()
         for value in requirement.get("values") or ()
     )
-
-
-def _validate_field_requirement(requirement: Json, path: Path) -> Errors:
-    operator, values = requirement.get("operator") or "", requirement.get("values") or ()
-    if operator not in ("In", "NotIn"):
-        yield invalid(path.child("operator"), operator, UNKNOWN_OPERATOR)
-    elif len(values) != 1:
-        reason = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
-        yield required(path.child("values"), reason)
-    rule = _FIELDS.get(requirement.get("key") or "")
-    if rule is None:
-        yield invalid(path.child("key"), requirement.get("key") or "", "not a valid field selector key")
-        return
-    for position, value in enumerate(values):
-        yield from follow(rule, value, path.child("values").index(position))
 
 
 def warnings_for_term(term: Json, path: Path) -> Iterable[str]:

@@ -35,31 +35,25 @@ def validate_tolerations(tolerations: Sequence[Json], path: Path, *, allow_compa
         if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
             reason = "effect must be 'NoExecute' when `tolerationSeconds` is set"
             yield invalid(at.child("effect"), effect, reason)
-        yield from _validate_value(toleration, operator, at, allow_comparisons)
+        value = toleration.get("value") or ""
+        if operator in ("Equal", ""):
+            if messages := is_valid_label_value(value):
+                yield invalid(at.child("operator"), value, ";".join(messages))
+        elif operator == "Exists":
+            if value:
+                yield invalid(at.child("operator"), value, "value must be empty when `operator` is 'Exists'")
+        elif operator not in _COMPARISONS:
+            yield not_supported(at.child("operator"), operator, _OPERATORS)
+        elif not allow_comparisons:
+            yield not_supported(at.child("operator"), operator, _OPERATORS + _COMPARISONS)
+        else:
+            value_path = at.child("value")
+            if not _INTEGER.fullmatch(value):
+                reason = "must be a valid decimal integer in canonical form" if value else EMPTY_ERROR
+                yield invalid(value_path, value, reason)
+            try:
+                parse_int64(value)
+            except ValueError as error:
+                yield invalid(value_path, value, str(error))
         if effect:
             yield from one_of(effect, at.child("effect"), TAINT_EFFECTS)
-
-
-def _validate_value(toleration: Json, operator: str, path: Path, allow_comparisons: bool) -> Errors:
-    value = toleration.get("value") or ""
-    if operator in ("Equal", ""):
-        if messages := is_valid_label_value(value):
-            yield invalid(path.child("operator"), value, ";".join(messages))
-    elif operator == "Exists":
-        if value:
-            yield invalid(path.child("operator"), value, "value must be empty when `operator` is 'Exists'")
-    elif operator not in _COMPARISONS:
-        yield not_supported(path.child("operator"), operator, _OPERATORS)
-    elif not allow_comparisons:
-        yield not_supported(path.child("operator"), operator, _OPERATORS + _COMPARISONS)
-    else:
-        yield from _validate_integer(value, path.child("value"))
-
-
-def _validate_integer(value: str, path: Path) -> Errors:
-    if not _INTEGER.fullmatch(value):
-        yield invalid(path, value, "must be a valid decimal integer in canonical form" if value else EMPTY_ERROR)
-    try:
-        parse_int64(value)
-    except ValueError as error:
-        yield invalid(path, value, str(error))

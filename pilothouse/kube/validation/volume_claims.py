@@ -66,7 +66,13 @@ def validate_claim_spec(spec: Json, path: Path, rules: ClaimRules = NEW_CLAIM) -
     selector_rules = LabelSelectorRules(allow_invalid_values=rules.allow_invalid_selector_values)
     yield from validate_label_selector(spec.get("selector"), path.child("selector"), selector_rules)
     yield from validate_access_modes(spec.get("accessModes") or (), path.child("accessModes"))
-    yield from _validate_storage(spec.get("resources") or {}, path.child("resources").key("storage"))
+    storage_path = path.child("resources").key("storage")
+    text = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    if text is None:
+        yield required(storage_path)
+    else:
+        errors = list(positive_quantity(parse_quantity(text), storage_path))
+        yield from errors or validate_resource_amount("storage", text, storage_path)
     if spec.get("storageClassName"):
         yield from dns_subdomain(spec["storageClassName"], path.child("storageClassName"))
     if spec.get("volumeMode") is not None:
@@ -83,15 +89,6 @@ def validate_access_modes(modes: Iterable[str], path: Path) -> Errors:
             yield not_supported(path, mode, ACCESS_MODES)
     if "ReadWriteOncePod" in known and len(known) > 1:
         yield forbidden(path, "may not use ReadWriteOncePod with other access modes")
-
-
-def _validate_storage(resources: Json, path: Path) -> Errors:
-    text = (resources.get("requests") or {}).get("storage")
-    if text is None:
-        yield required(path)
-        return
-    errors = list(positive_quantity(parse_quantity(text), path))
-    yield from errors or validate_resource_amount("storage", text, path)
 
 
 def _validate_data_sources(spec: Json, path: Path, rules: ClaimRules) -> Errors:

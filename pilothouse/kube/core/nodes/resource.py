@@ -96,7 +96,7 @@ _STATUS = "io.k8s.api.core.v1.NodeStatus"
 
 
 def _status(node: Json) -> str:
-    conditions = {each.get("type"): each.get("status") for each in items(node, "status", "conditions")}
+    conditions = {condition.get("type"): condition.get("status") for condition in items(node, "status", "conditions")}
     ready = {None: "Unknown", "True": "Ready"}.get(conditions.get("Ready"), "NotReady")
     return f"{ready},SchedulingDisabled" if part(node, "spec").get("unschedulable") else ready
 
@@ -110,8 +110,12 @@ def _roles(node: Json) -> str:
 
 def _address(kind: str) -> Cell:
     def cell(node: Json) -> str:
-        found = (each.get("address") or "" for each in items(node, "status", "addresses") if each.get("type") == kind)
-        return next(found, "<none>")
+        addresses = (
+            address.get("address") or ""
+            for address in items(node, "status", "addresses")
+            if address.get("type") == kind
+        )
+        return next(addresses, "<none>")
 
     return cell
 

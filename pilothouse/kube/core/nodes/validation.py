@@ -57,7 +57,17 @@ def validate_node(node: Json) -> Errors:
     if swap.get("capacity") is not None:
         yield from positive(swap["capacity"], _META.child("nodeSwapStatus", "capacity"))
     yield from _validate_features(items(node, "status", "declaredFeatures"), root("status", "declaredFeatures"))
-    yield from _validate_pod_cidrs(items(node, "spec", "podCIDRs"))
+    cidrs = items(node, "spec", "podCIDRs")
+    for position, cidr in enumerate(cidrs):
+        yield from legacy_cidr(_POD_CIDRS.index(position), cidr)
+    if len(cidrs) >= 2:
+        broken = next((cidr for cidr in cidrs if parse_cidr_sloppy(cidr) is None), None)
+        if broken is not None:
+            template = "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{}]: <nil> ({})"
+            reason = f"invalid CIDR address: {broken}"
+            yield internal(_POD_CIDRS, template.format(cidrs.index(broken), reason))
+        if len(cidrs) > 2 or broken is not None or len(set(map(cidr_family, cidrs))) < 2:
+            yield invalid(_POD_CIDRS, cidrs, "may specify no more than one CIDR for each IP family")
 
 
 def validate_node_update(node: Json, old: Json) -> Errors:
@@ -73,13 +83,32 @@ def validate_node_update(node: Json, old: Json) -> Errors:
         if key in seen:
             yield duplicate(path.index(position), {"Type": key[0], "Address": key[1]})
         seen.add(key)
-    yield from _validate_same_pod_cidrs(items(node, "spec", "podCIDRs"), items(old, "spec", "podCIDRs"))
+    cidrs = items(node, "spec", "podCIDRs")
+    before = items(old, "spec", "podCIDRs")
+    reason = 'node updates may not change podCIDR except from "" to valid'
+    if before and len(before) != len(cidrs):
+        yield forbidden(_POD_CIDRS, reason)
+    else:
+        for cidr, stored in zip(cidrs, before, strict=False):
+            if cidr != stored:
+                yield forbidden(_POD_CIDRS, reason)
     if text(old, "spec", "providerID") not in ("", text(node, "spec", "providerID")):
-        why = 'node updates may not change providerID except from "" to valid'
-        yield forbidden(root("spec", "providerID"), why)
+        reason = 'node updates may not change providerID except from "" to valid'
+        yield forbidden(root("spec", "providerID"), reason)
     if part(node, "spec").get("configSource") is not None:
-        yield from _validate_spec_config_source(node["spec"]["configSource"], root("spec", "configSource"))
-    yield from _validate_status_config_sources(part(node, "status", "config"), root("status", "config"))
+        source_path = root("spec", "configSource")
+        config_map = node["spec"]["configSource"].get("configMap")
+        if config_map is None:
+            yield _no_config_map(source_path)
+        else:
+            for name in ("uid", "resourceVersion"):
+                if config_map.get(name):
+                    yield forbidden(source_path.child("configMap", name), f"{name} must not be set in spec")
+            yield from _validate_config_map(config_map, source_path.child("configMap"))
+    status = part(node, "status", "config")
+    for name in ("assigned", "active", "lastKnownGood"):
+        if status.get(name) is not None:
+            yield from _validate_status_config_source(status[name], root("status", "config").child(name))
     yield from validate_taints(items(node, "spec", "taints"), _META.child("taints"))
     if text(node, "spec", "externalID") != text(old, "spec", "externalID"):
         yield forbidden(root("spec", "externalID"), "may not be updated")
@@ -113,47 +142,6 @@ def _feature_problem(feature: str) -> str:
         "must start with an UpperCamelCase segment, with subsequent segments separated by '/' "
         "(e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
     )
-
-
-def _validate_pod_cidrs(cidrs: list[str]) -> Errors:
-    for position, cidr in enumerate(cidrs):
-        yield from legacy_cidr(_POD_CIDRS.index(position), cidr)
-    if len(cidrs) < 2:
-        return
-    broken = next((cidr for cidr in cidrs if parse_cidr_sloppy(cidr) is None), None)
-    if broken is not None:
-        why = "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{}]: <nil> ({})"
-        reason = f"invalid CIDR address: {broken}"
-        yield internal(_POD_CIDRS, why.format(cidrs.index(broken), reason))
-    if len(cidrs) > 2 or broken is not None or len(set(map(cidr_family, cidrs))) < 2:
-        yield invalid(_POD_CIDRS, cidrs, "may specify no more than one CIDR for each IP family")
-
-
-def _validate_same_pod_cidrs(cidrs: Sequence[str], old: Sequence[str]) -> Errors:
-    why = 'node updates may not change podCIDR except from "" to valid'
-    if old and len(old) != len(cidrs):
-        yield forbidden(_POD_CIDRS, why)
-        return
-    for new, before in zip(cidrs, old, strict=False):
-        if new != before:
-            yield forbidden(_POD_CIDRS, why)
-
-
-def _validate_spec_config_source(source: Json, path: Path) -> Errors:
-    config_map = source.get("configMap")
-    if config_map is None:
-        yield _no_config_map(path)
-        return
-    for name in ("uid", "resourceVersion"):
-        if config_map.get(name):
-            yield forbidden(path.child("configMap", name), f"{name} must not be set in spec")
-    yield from _validate_config_map(config_map, path.child("configMap"))
-
-
-def _validate_status_config_sources(status: Json, path: Path) -> Errors:
-    for name in ("assigned", "active", "lastKnownGood"):
-        if status.get(name) is not None:
-            yield from _validate_status_config_source(status[name], path.child(name))
 
 
 def _validate_status_config_source(source: Json, path: Path) -> Errors:
@@ -211,22 +199,18 @@ def validate_annotations(annotations: dict[str, str], path: Path) -> Errors:
         yield invalid(path, TAINTS_ANNOTATION, str(problem))
     try:
         avoided = _parse(annotations.get(AVOID_PODS_ANNOTATION), dict, "v1.AvoidPods")
-        yield from _validate_avoided(avoided or {}, path.child(AVOID_PODS_ANNOTATION))
+        for position, entry in enumerate((avoided or {}).get("preferAvoidPods") or ()):
+            at = path.child(AVOID_PODS_ANNOTATION).index(position).child("PodSignature")
+            controller = (entry.get("podSignature") or {}).get("podController")
+            if controller is None:
+                yield required(at)
+            elif not controller.get("controller"):
+                yield invalid(at.child("PodController", "Controller"), False, "must point to a controller")
     except _NotRead as problem:
         yield invalid(path.child("AvoidPods"), AVOID_PODS_ANNOTATION, str(problem))
 
 
-def _validate_avoided(avoided: Json, path: Path) -> Errors:
-    for position, entry in enumerate(avoided.get("preferAvoidPods") or ()):
-        at = path.index(position).child("PodSignature")
-        controller = (entry.get("podSignature") or {}).get("podController")
-        if controller is None:
-            yield required(at)
-        elif not controller.get("controller"):
-            yield invalid(at.child("PodController", "Controller"), False, "must point to a controller")
-
-
-def _parse(text: str | None, wanted: type, shown: str) -> Any:
+def _parse(text: str | None, expected: type, go_type: str) -> Any:
     """Parse the value of an annotation. Raises _NotRead."""
     if not text:
         return None
@@ -234,6 +218,6 @@ def _parse(text: str | None, wanted: type, shown: str) -> Any:
         value = parse(text.encode()).value
     except JsonError as error:
         raise _NotRead(str(error)) from None
-    if value is not None and not isinstance(value, wanted):
-        raise _NotRead(f"json: cannot unmarshal {json_type(value)} into Go value of type {shown}")
+    if value is not None and not isinstance(value, expected):
+        raise _NotRead(f"json: cannot unmarshal {json_type(value)} into Go value of type {go_type}")
     return value

@@ -101,15 +101,13 @@ def _csi(source: Json, path: Path) -> Errors:
     yield from non_empty(source.get("volumeHandle"), path.child("volumeHandle"))
     for name in _CSI_SECRETS:
         if source.get(name) is not None:
-            yield from _validate_csi_secret(source[name], path.child(name))
-
-
-def _validate_csi_secret(secret: Json, path: Path) -> Errors:
-    for name, rule in (("name", dns_subdomain), ("namespace", dns_label)):
-        if not secret.get(name):
-            yield required(path.child(name))
-        else:
-            yield from rule(secret[name], path.child(name))
+            secret = source[name]
+            secret_path = path.child(name)
+            for field, rule in (("name", dns_subdomain), ("namespace", dns_label)):
+                if not secret.get(field):
+                    yield required(secret_path.child(field))
+                else:
+                    yield from rule(secret[field], secret_path.child(field))
 
 
 SOURCES: dict[str, PersistentVolumeSourceRule] = {
@@ -140,22 +138,22 @@ SOURCES: dict[str, PersistentVolumeSourceRule] = {
 
 def validate_sources(spec: Json, volume_name: str, path: Path) -> Errors:
     """Require exactly one source, and validate the source."""
-    found = 0
+    count = 0
     for name, rule in SOURCES.items():
         source = spec.get(name)
         if source is None:
             continue
-        if found and not rule.beside_others:
+        if count and not rule.beside_others:
             yield forbidden(path.child(rule.refused_as or name), TOO_MANY_VOLUME_TYPES)
             continue
-        found += 1
+        count += 1
         yield from rule.validate(source, path.child(rule.shown_as or name))
         if name == "local" and spec.get("nodeAffinity") is None:
             yield required(path.child("nodeAffinity"), "Local volume requires node affinity")
         if name == "iscsi" and network_volumes.is_iscsi_name_too_long(spec["iscsi"], volume_name):
             portal = spec["iscsi"].get("targetPortal") or ""
             yield invalid(path.child("iscsi", "targetportal"), portal, network_volumes.ISCSI_NAME_TOO_LONG)
-    if not found:
+    if not count:
         yield required(path, NO_VOLUME_TYPE)
 
 

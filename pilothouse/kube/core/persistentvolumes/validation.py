@@ -24,19 +24,41 @@ _NOT_INLINE = "may not be specified in the context of inline volumes"
 def validate_volume_spec(spec: Json, volume_name: str, path: Path, *, allow_invalid_values: bool = False) -> Errors:
     """`allow_invalid_values`: the stored node affinity already has invalid values."""
     yield from _validate_required_access_modes(items(spec, "accessModes"), path.child("accessModes"))
-    yield from _validate_capacity(spec.get("capacity"), path.child("capacity"))
+    capacity = spec.get("capacity")
+    capacity_path = path.child("capacity")
+    if not capacity:
+        yield required(capacity_path)
+    if capacity is None or capacity.keys() != {"storage"}:
+        yield not_supported(
+            capacity_path, capacity if capacity is None else dict(sorted(capacity.items())), ("storage",)
+        )
+    for name, amount in sorted((capacity or {}).items()):
+        yield from validate_basic_amount(amount, capacity_path.key(name))
+        yield from positive_quantity(parse_quantity(amount), capacity_path.key(name))
     if policy := text(spec, "persistentVolumeReclaimPolicy"):
         yield from one_of(policy, path.child("persistentVolumeReclaimPolicy"), RECLAIM_POLICIES)
     if spec.get("nodeAffinity") is not None:
         at = path.child("nodeAffinity")
-        yield from _validate_affinity(spec["nodeAffinity"], at, allow_invalid_values=allow_invalid_values)
+        affinity = spec["nodeAffinity"]
+        if affinity.get("required") is None:
+            yield required(at.child("required"), "must specify required node constraints")
+        else:
+            selector = affinity["required"]
+            yield from validate_node_selector(selector, at.child("required"), allow_invalid_values=allow_invalid_values)
     yield from validate_sources(spec, volume_name, path)
     yield from _validate_recycling(spec, path)
     if spec.get("storageClassName"):
         yield from dns_subdomain(spec["storageClassName"], path.child("storageClassName"))
     if spec.get("volumeMode") is not None:
         yield from one_of(spec["volumeMode"], path.child("volumeMode"), VOLUME_MODES)
-    yield from _validate_attributes_class(spec, path)
+    name, at = spec.get("volumeAttributesClassName"), path.child("volumeAttributesClassName")
+    if name is not None:
+        if not name:
+            yield required(at, "an empty string is disallowed")
+        else:
+            yield from dns_subdomain(name, at)
+        if spec.get("csi") is None:
+            yield required(path.child("csi"), "has to be specified when using volumeAttributesClassName")
 
 
 def validate_inline_spec(spec: Json, path: Path) -> Errors:
@@ -49,8 +71,8 @@ def validate_inline_spec(spec: Json, path: Path) -> Errors:
         yield required(path.child("csi"), "has to be specified in the context of inline volumes")
     yield from _validate_required_access_modes(items(spec, "accessModes"), path.child("accessModes"))
     if text(spec, "persistentVolumeReclaimPolicy") not in ("", "Retain"):
-        why = "may only be Retain in the context of inline volumes"
-        yield forbidden(path.child("persistentVolumeReclaimPolicy"), why)
+        reason = "may only be Retain in the context of inline volumes"
+        yield forbidden(path.child("persistentVolumeReclaimPolicy"), reason)
     if spec.get("nodeAffinity") is not None:
         yield forbidden(path.child("nodeAffinity"), _NOT_INLINE)
     yield from validate_sources(spec, "", path)
@@ -58,8 +80,8 @@ def validate_inline_spec(spec: Json, path: Path) -> Errors:
     if spec.get("storageClassName"):
         yield forbidden(path.child("storageClassName"), _NOT_INLINE)
     if spec.get("volumeMode") not in (None, "Filesystem"):
-        why = "may not specify volumeMode other than Filesystem in the context of inline volumes"
-        yield forbidden(path.child("volumeMode"), why)
+        reason = "may not specify volumeMode other than Filesystem in the context of inline volumes"
+        yield forbidden(path.child("volumeMode"), reason)
 
 
 def _validate_required_access_modes(modes: Sequence[str], path: Path) -> Errors:
@@ -68,48 +90,18 @@ def _validate_required_access_modes(modes: Sequence[str], path: Path) -> Errors:
     yield from validate_access_modes(modes, path)
 
 
-def _validate_capacity(capacity: Json | None, path: Path) -> Errors:
-    if not capacity:
-        yield required(path)
-    if capacity is None or capacity.keys() != {"storage"}:
-        yield not_supported(path, capacity if capacity is None else dict(sorted(capacity.items())), ("storage",))
-    for name, amount in sorted((capacity or {}).items()):
-        yield from validate_basic_amount(amount, path.key(name))
-        yield from positive_quantity(parse_quantity(amount), path.key(name))
-
-
 def validate_basic_amount(amount: str, path: Path) -> Errors:
     value = parse_quantity(amount).value()
     if value < 0:
         yield invalid(path, value, "must be a valid resource quantity")
 
 
-def _validate_affinity(affinity: Json, path: Path, *, allow_invalid_values: bool) -> Errors:
-    if affinity.get("required") is None:
-        yield required(path.child("required"), "must specify required node constraints")
-    else:
-        at = path.child("required")
-        yield from validate_node_selector(affinity["required"], at, allow_invalid_values=allow_invalid_values)
-
-
 def _validate_recycling(spec: Json, path: Path) -> Errors:
     """Reject recycling of a host's root directory: recycling would erase the host."""
     root_path = posixpath.normpath(text(spec, "hostPath", "path") or ".")
     if root_path in ("/", "//") and text(spec, "persistentVolumeReclaimPolicy") == "Recycle":
-        why = "may not be 'recycle' for a hostPath mount of '/'"
-        yield forbidden(path.child("persistentVolumeReclaimPolicy"), why)
-
-
-def _validate_attributes_class(spec: Json, path: Path) -> Errors:
-    name, at = spec.get("volumeAttributesClassName"), path.child("volumeAttributesClassName")
-    if name is None:
-        return
-    if not name:
-        yield required(at, "an empty string is disallowed")
-    else:
-        yield from dns_subdomain(name, at)
-    if spec.get("csi") is None:
-        yield required(path.child("csi"), "has to be specified when using volumeAttributesClassName")
+        reason = "may not be 'recycle' for a hostPath mount of '/'"
+        yield forbidden(path.child("persistentVolumeReclaimPolicy"), reason)
 
 
 def validate_source_unchanged(spec: Json, old: Json) -> Errors:
@@ -119,15 +111,15 @@ def validate_source_unchanged(spec: Json, old: Json) -> Errors:
         part(new, "csi").pop("controllerExpandSecretRef", None)
     if semantically_equal(new, before):
         return
-    shown = difference(internal_form("PersistentVolumeSource", before), internal_form("PersistentVolumeSource", new))
-    why = f"spec.persistentvolumesource is immutable after creation\n{shown}"
-    yield forbidden(root("spec", "persistentvolumesource"), why)
+    diff = difference(internal_form("PersistentVolumeSource", before), internal_form("PersistentVolumeSource", new))
+    reason = f"spec.persistentvolumesource is immutable after creation\n{diff}"
+    yield forbidden(root("spec", "persistentvolumesource"), reason)
 
 
 def validate_affinity_unchanged(affinity: Json | None, old: Json) -> Errors:
     if not semantically_equal(affinity, old) and not semantically_equal(affinity, _with_ga_labels(old, affinity)):
-        why = f"{FIELD_IMMUTABLE}, except for updating from beta label to GA"
-        yield invalid(root("nodeAffinity"), internal_form("VolumeNodeAffinity", affinity), why)
+        reason = f"{FIELD_IMMUTABLE}, except for updating from beta label to GA"
+        yield invalid(root("nodeAffinity"), internal_form("VolumeNodeAffinity", affinity), reason)
 
 
 def _with_ga_labels(old: Json, affinity: Json | None) -> Json:
@@ -144,5 +136,5 @@ def _with_ga_labels(old: Json, affinity: Json | None) -> Json:
 
 def validate_attributes_class_kept(spec: Json, old: Json) -> Errors:
     if old.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
-        why = "update from non-nil value to nil is forbidden"
-        yield forbidden(root("spec", "volumeAttributesClassName"), why)
+        reason = "update from non-nil value to nil is forbidden"
+        yield forbidden(root("spec", "volumeAttributesClassName"), reason)

@@ -58,8 +58,8 @@ class BindingStorage:
                     raise NotFound.of(PODS, name)
                 pod = current.parse()
                 conditions = Preconditions(uid_of(binding) or None, resource_version_of(binding) or None)
-                if why := failed_precondition(pod, conditions):
-                    raise Conflict.of(PODS, name_of(pod), invalid_object(current.key, why))
+                if reason := failed_precondition(pod, conditions):
+                    raise Conflict.of(PODS, name_of(pod), invalid_object(current.key, reason))
                 _bind(pod, binding)
                 try:
                     await self._registry.replace(current, pod, dry_run=dry_run)
@@ -87,7 +87,15 @@ def validate_binding(binding: Json) -> Errors:
 
 
 def _bind(pod: Json, binding: Json) -> None:
-    refusal = _refusal(pod)
+    name, spec = name_of(pod), pod["spec"]
+    if is_deleting(pod):
+        refusal = f"pod {name} is being deleted, cannot be assigned to a host"
+    elif spec.get("nodeName"):
+        refusal = f"pod {name} is already assigned to node {quote(spec['nodeName'])}"
+    elif spec.get("schedulingGates"):
+        refusal = f"pod {name} has non-empty .spec.schedulingGates"
+    else:
+        refusal = ""
     if refusal:
         raise Conflict.of(_PODS_BINDING, name_of(pod), refusal)
     pod["spec"]["nodeName"] = binding["target"]["name"]
@@ -99,15 +107,3 @@ def _bind(pod: Json, binding: Json) -> None:
         if added:
             metadata(pod).setdefault(name, {}).update(added)
     set_pod_condition(pod, "PodScheduled", "True")
-
-
-def _refusal(pod: Json) -> str:
-    """Return the reason against binding the pod, empty for a bindable pod."""
-    name, spec = name_of(pod), pod["spec"]
-    if is_deleting(pod):
-        return f"pod {name} is being deleted, cannot be assigned to a host"
-    if spec.get("nodeName"):
-        return f"pod {name} is already assigned to node {quote(spec['nodeName'])}"
-    if spec.get("schedulingGates"):
-        return f"pod {name} has non-empty .spec.schedulingGates"
-    return ""

@@ -30,7 +30,7 @@ def validate_transitions(status: Json, stored: Json, spec: Json, path: Path) -> 
 
 def _revived(status: Json, stored: Json, kind: str) -> Iterator[tuple[int, Json]]:
     """Yield the stored statuses of terminated containers that the update reports as not terminated."""
-    names = {each.get("name") for each in status.get(kind) or () if not _has_terminated(each)}
+    names = {container.get("name") for container in status.get(kind) or () if not _has_terminated(container)}
     for position, each in enumerate(stored.get(kind) or ()):
         if _has_terminated(each) and each.get("name") in names:
             yield position, each
@@ -62,9 +62,9 @@ def _may_restart(container: Json | None, spec: Json, terminated: Json) -> bool:
     return policy == "Always" or (policy == "OnFailure" and code != 0)
 
 
-def _matches_exit_code(code: int, wanted: Json) -> bool:
-    values = wanted.get("values") or ()
-    return code in values if wanted.get("operator") == "In" else code not in values
+def _matches_exit_code(code: int, rule: Json) -> bool:
+    values = rule.get("values") or ()
+    return code in values if rule.get("operator") == "In" else code not in values
 
 
 def validate_users(statuses: Sequence[Json], path: Path, os_name: str) -> Errors:
@@ -76,17 +76,13 @@ def validate_users(statuses: Sequence[Json], path: Path, os_name: str) -> Errors
         if os_name == "windows":
             yield forbidden(at, NOT_ON_WINDOWS)
         elif os_name == "linux":
-            yield from _validate_linux_user(user, at)
-
-
-def _validate_linux_user(user: Json, path: Path) -> Errors:
-    for message in is_valid_user_id(user.get("uid") or 0):
-        yield invalid(path.child("uid"), user["uid"], message)
-    for message in is_valid_group_id(user.get("gid") or 0):
-        yield invalid(path.child("gid"), user["gid"], message)
-    for position, group in enumerate(user.get("supplementalGroups") or ()):
-        for message in is_valid_group_id(group):
-            yield invalid(path.child("supplementalGroups").index(position), group, message)
+            for message in is_valid_user_id(user.get("uid") or 0):
+                yield invalid(at.child("uid"), user["uid"], message)
+            for message in is_valid_group_id(user.get("gid") or 0):
+                yield invalid(at.child("gid"), user["gid"], message)
+            for position, group in enumerate(user.get("supplementalGroups") or ()):
+                for message in is_valid_group_id(group):
+                    yield invalid(at.child("supplementalGroups").index(position), group, message)
 
 
 def validate_no_allocated_resources(statuses: Sequence[Json], path: Path) -> Errors:
@@ -102,27 +98,25 @@ def validate_allocated_resources(statuses: Sequence[Json], containers: Sequence[
         for index, allocated in enumerate(status.get("allocatedResourcesStatus") or ()):
             at = path.index(position).child("allocatedResourcesStatus").index(index)
             if (container := by_name.get(status.get("name"))) is not None:
-                yield from _validate_requested(allocated.get("name") or "", container, at.child("name"))
+                name = allocated.get("name") or ""
+                name_path = at.child("name")
+                resources = container.get("resources") or {}
+                if not name.startswith("claim:"):
+                    if name not in (resources.get("requests") or {}):
+                        yield invalid(name_path, name, "must match one of the container's resource requests")
+                else:
+                    claims = resources.get("claims") or ()
+                    names = [
+                        f"{claim.get('name')}/{claim['request']}" if claim.get("request") else str(claim.get("name"))
+                        for claim in claims
+                    ]
+                    if name not in [f"claim:{claim}" for claim in names]:
+                        reason = (
+                            "must match one of the container's resource claims in a format "
+                            "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty"
+                        )
+                        yield invalid(name_path, name, reason)
             yield from _validate_health(allocated.get("resources") or (), at.child("resources"))
-
-
-def _validate_requested(name: str, container: Json, path: Path) -> Errors:
-    resources = container.get("resources") or {}
-    if not name.startswith("claim:"):
-        if name not in (resources.get("requests") or {}):
-            yield invalid(path, name, "must match one of the container's resource requests")
-        return
-    claims = resources.get("claims") or ()
-    if name not in [f"claim:{_claim_name(claim)}" for claim in claims]:
-        why = (
-            "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' "
-            "or 'claim:<claimName>' if request is empty"
-        )
-        yield invalid(path, name, why)
-
-
-def _claim_name(claim: Json) -> str:
-    return f"{claim.get('name')}/{claim['request']}" if claim.get("request") else str(claim.get("name"))
 
 
 def _validate_health(resources: Sequence[Json], path: Path) -> Errors:

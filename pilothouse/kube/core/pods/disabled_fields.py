@@ -15,19 +15,19 @@ _SPEC_FIELDS = (
     gated("ClusterTrustBundleProjection", "volumes[].projected.sources[].clusterTrustBundle"),
     gated("PodCertificateRequest", "volumes[].projected.sources[].podCertificate"),
     gated("HostnameOverride", "hostnameOverride"),
-    gated("EnvFiles", *(f"{each}.env[].valueFrom.fileKeyRef" for each in _CONTAINERS)),
+    gated("EnvFiles", *(f"{container}.env[].valueFrom.fileKeyRef" for container in _CONTAINERS)),
     gated("MatchLabelKeysInPodTopologySpread", "topologySpreadConstraints[].matchLabelKeys"),
 )
 
 _STATUS_FIELDS = (
     gated("DRANodeAllocatableResources", "nodeAllocatableResourceClaimStatuses"),
     gated("DRAExtendedResource", "extendedResourceClaimStatus"),
-    gated("ImageVolumeWithDigest", *(f"{each}.volumeMounts[].volumeStatus" for each in _STATUSES)),
+    gated("ImageVolumeWithDigest", *(f"{status}.volumeMounts[].volumeStatus" for status in _STATUSES)),
     gated("InPlacePodLevelResourcesVerticalScaling", "resources", "allocatedResources"),
-    gated("ResourceHealthStatus", *(f"{each}.allocatedResourcesStatus" for each in _STATUSES)),
+    gated("ResourceHealthStatus", *(f"{status}.allocatedResourcesStatus" for status in _STATUSES)),
     gated(
         "ResourceHealthStatusMessage",
-        *(f"{each}.allocatedResourcesStatus[].resources[].message" for each in _STATUSES),
+        *(f"{status}.allocatedResourcesStatus[].resources[].message" for status in _STATUSES),
     ),
 )
 
@@ -41,7 +41,11 @@ def drop_disabled_fields(spec: Json, old: Json | None = None) -> None:
             if not container["lifecycle"]:
                 del container["lifecycle"]
     if not enabled("ContainerRestartRules") and not _uses_restart_rules(old or {}):
-        _drop_restart_rules(spec)
+        for kind in ("initContainers", "containers", "ephemeralContainers"):
+            for container in spec.get(kind) or ():
+                container.pop("restartPolicyRules", None)
+                if kind != "initContainers" or container.get("restartPolicy") != "Always":
+                    container.pop("restartPolicy", None)
 
 
 def drop_disabled_template_fields(template: Json | None, old: Json | None = None) -> None:
@@ -67,11 +71,3 @@ def _uses_restart_rules(spec: Json) -> bool:
 def _restarts_by_rules(container: Json) -> bool:
     """Report whether an init container has restart settings beyond those of sidecars."""
     return container.get("restartPolicy") not in (None, "Always") or bool(container.get("restartPolicyRules"))
-
-
-def _drop_restart_rules(spec: Json) -> None:
-    for kind in ("initContainers", "containers", "ephemeralContainers"):
-        for container in spec.get(kind) or ():
-            container.pop("restartPolicyRules", None)
-            if kind != "initContainers" or container.get("restartPolicy") != "Always":
-                container.pop("restartPolicy", None)

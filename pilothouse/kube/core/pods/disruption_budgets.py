@@ -53,7 +53,19 @@ class StoredBudgets:
             status = spent["status"]
             status["disruptionsAllowed"] -= 1
             if status["disruptionsAllowed"] == 0:
-                _disallow(status)
+                condition: Json = {"type": _ALLOWED, "status": "False", "reason": "InsufficientPods", "message": ""}
+                if status.get("observedGeneration"):
+                    condition["observedGeneration"] = status["observedGeneration"]
+                conditions = status.setdefault("conditions", [])
+                before = next((condition for condition in conditions if condition.get("type") == _ALLOWED), None)
+                condition["lastTransitionTime"] = now()
+                if before is None:
+                    conditions.append(condition)
+                else:
+                    if before.get("status") == "False":
+                        condition["lastTransitionTime"] = before.get("lastTransitionTime")
+                    before.clear()
+                    before.update(condition)
             # The controller does not count disrupted pods as available.
             status.setdefault("disruptedPods", {})[pod_name] = now()
             try:
@@ -61,8 +73,8 @@ class StoredBudgets:
             except RevisionConflict:
                 continue
             return
-        why = f"couldn't update PodDisruptionBudget {quote(name)} due to conflicts"
-        raise Timeout(f"Timeout: {why}", details={"retryAfterSeconds": _RETRY_AFTER})
+        reason = f"couldn't update PodDisruptionBudget {quote(name)} due to conflicts"
+        raise Timeout(f"Timeout: {reason}", details={"retryAfterSeconds": _RETRY_AFTER})
 
 
 def still_being_processed(name: str) -> TooManyRequests:
@@ -78,8 +90,8 @@ def check_disruption_allowed(budget: Json) -> None:
     if allowed < 0:
         raise Forbidden.of(_BUDGET, name, "pdb disruptions allowed is negative")
     if len(status.get("disruptedPods") or ()) > MAX_DISRUPTED_PODS:
-        why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
-        raise Forbidden.of(_BUDGET, name, why)
+        reason = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        raise Forbidden.of(_BUDGET, name, reason)
     if allowed == 0:
         raise _too_many_requests(_refusal(name, status))
 
@@ -95,7 +107,7 @@ def _guards(budget: Json, pod: Json) -> bool:
 def _refusal(name: str, status: Json) -> str:
     desired, current = status.get("desiredHealthy") or 0, status.get("currentHealthy") or 0
     conditions = status.get("conditions") or ()
-    condition: Json = next((each for each in conditions if each.get("type") == _ALLOWED), {})
+    condition: Json = next((condition for condition in conditions if condition.get("type") == _ALLOWED), {})
     reason, message = condition.get("reason") or "", condition.get("message") or ""
     explained = condition.get("status") == "False" and bool(message)
     start = f"The disruption budget {name}"
@@ -113,19 +125,3 @@ def _too_many_requests(message: str, *, retry_after: int = 0) -> TooManyRequests
     error = TooManyRequests.of(_REFUSED, retry_after)
     error.details = (error.details or {}) | {"causes": [{"reason": "DisruptionBudget", "message": message}]}
     return error
-
-
-def _disallow(status: Json) -> None:
-    condition: Json = {"type": _ALLOWED, "status": "False", "reason": "InsufficientPods", "message": ""}
-    if status.get("observedGeneration"):
-        condition["observedGeneration"] = status["observedGeneration"]
-    conditions = status.setdefault("conditions", [])
-    before = next((each for each in conditions if each.get("type") == _ALLOWED), None)
-    condition["lastTransitionTime"] = now()
-    if before is None:
-        conditions.append(condition)
-        return
-    if before.get("status") == "False":
-        condition["lastTransitionTime"] = before.get("lastTransitionTime")
-    before.clear()
-    before.update(condition)

@@ -18,15 +18,15 @@ def same_spec(one: Json | None, other: Json | None) -> bool:
 
 def _comparable(value: Any) -> Any:
     if isinstance(value, list):
-        return [_comparable(each) for each in value]
+        return [_comparable(item) for item in value]
     if not isinstance(value, dict):
         return value
-    return {name: _comparable_field(name, each) for name, each in value.items()}
+    return {name: _comparable_field(name, field) for name, field in value.items()}
 
 
 def _comparable_field(name: str, value: Any) -> Any:
     if name in _AMOUNTS and isinstance(value, dict):
-        return {each: parse_quantity(text) for each, text in value.items()}
+        return {resource: parse_quantity(text) for resource, text in value.items()}
     if name in _AMOUNT and isinstance(value, str):
         return parse_quantity(value)
     return _comparable(value)

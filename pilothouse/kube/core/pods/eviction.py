@@ -83,9 +83,9 @@ class EvictionStorage:
             raise StatusError(f"Non-matching dry-run options in request and content: {values}")
         if dry_run:
             raw["dryRun"] = dry_run
-        wanted = DeleteOptions.of(raw)
+        delete_options = DeleteOptions.of(raw)
         await validate(obj)
-        pod = await self._evict_unguarded(ctx, name, wanted)
+        pod = await self._evict_unguarded(ctx, name, delete_options)
         if pod is None:
             return created()
         budgets = await self._budgets.of(pod)
@@ -94,16 +94,16 @@ class EvictionStorage:
             return created() | {"status": "Failure", "message": message, "code": 500}
         budget = budgets[0] if budgets else None
         if budget is None:
-            await self._delete(ctx, name_of(pod), wanted)
+            await self._delete(ctx, name_of(pod), delete_options)
         elif is_true(pod, "Ready") or not _lets_unhealthy_go(budget):
-            await self._budgets.spend(budget, name_of(pod), dry_run=wanted.dry_run)
-            await self._delete(ctx, name_of(pod), wanted)
+            await self._budgets.spend(budget, name_of(pod), dry_run=delete_options.dry_run)
+            await self._delete(ctx, name_of(pod), delete_options)
         else:
             # An unhealthy pod does not count in the budget; delete the pod unless its status changes.
             try:
-                await self._delete(ctx, name_of(pod), _unless_changed(wanted, pod))
+                await self._delete(ctx, name_of(pod), _unless_changed(delete_options, pod))
             except Conflict:
-                if wanted.preconditions.resource_version is not None:
+                if delete_options.preconditions.resource_version is not None:
                     raise
                 raise still_being_processed(name_of(budget)) from None
         return created()

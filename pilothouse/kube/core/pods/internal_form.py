@@ -56,15 +56,15 @@ def difference(old: Any, new: Any) -> str:
 
 @cache
 def _fields(kind: str) -> tuple[_Field, ...]:
-    found: list[_Field] = []
+    fields: list[_Field] = []
     for declared in TYPES[kind].split():
         if declared.startswith("+"):
-            found.extend(_fields(declared[1:]))
+            fields.extend(_fields(declared[1:]))
             continue
         names, _, of = declared.partition(":")
         name, _, json_name = names.partition("=")
-        found.append(_Field(name, json_name or name[0].lower() + name[1:], _reader(of)))
-    return (*found, *_further_fields(kind, {field.json_name for field in found}))
+        fields.append(_Field(name, json_name or name[0].lower() + name[1:], _reader(of)))
+    return (*fields, *_further_fields(kind, {field.json_name for field in fields}))
 
 
 def _further_fields(kind: str, listed: set[str]) -> Iterator[_Field]:
@@ -95,7 +95,9 @@ def _label_selector(selector: Json | None) -> Json | None:
     printed: Json = {"matchLabels": _sorted(selector["matchLabels"])} if selector.get("matchLabels") else {}
     if expressions := selector.get("matchExpressions"):
         names = ("key", "operator", "values")
-        printed["matchExpressions"] = [{name: each[name] for name in names if name in each} for each in expressions]
+        printed["matchExpressions"] = [
+            {name: expression[name] for name in names if name in expression} for expression in expressions
+        ]
     return printed
 
 

@@ -51,10 +51,10 @@ def keep_all_but_resources(pod: Json, old: Json) -> bool:
 
 
 def _with_resources(containers: Sequence[Json], stored: list[Json]) -> Sequence[Json]:
-    for container, kept in zip(containers, stored, strict=True):
-        if container.get("name") != kept.get("name"):
+    for container, before in zip(containers, stored, strict=True):
+        if container.get("name") != before.get("name"):
             return containers
-        carry_over(kept, container, "resources", "resizePolicy")
+        carry_over(before, container, "resources", "resizePolicy")
     return stored
 
 
@@ -65,8 +65,8 @@ def validate_resize(pod: Json, old: Json) -> Errors:
     if _has_resources(spec) or _has_resources(stored):
         if not enabled(_POD_LEVEL):
             off = f"{_POD_LEVEL}Enabled feature gate is disabled"
-            why = f"resize of pods with pod-level resources is forbidden when {off}"
-            yield from [*errors, forbidden(NO_FIELD, why)]
+            reason = f"resize of pods with pod-level resources is forbidden when {off}"
+            yield from [*errors, forbidden(NO_FIELD, reason)]
             return
         errors += _validate_pod_level(masked, stored)
     if (old.get("status") or {}).get("nodeAllocatableResourceClaimStatuses"):
@@ -82,10 +82,10 @@ def validate_resize(pod: Json, old: Json) -> Errors:
 
 def _validate_pod_can_resize(pod: Json, old: Json) -> Errors:
     if qos_class(old) != compute_qos_class(pod["spec"]):
-        shown = (pod.get("status") or {}).get("qosClass") or ""
-        yield invalid(_SPEC, shown, "Pod QOS Class may not change as a result of resizing")
+        stored_class = (pod.get("status") or {}).get("qosClass") or ""
+        yield invalid(_SPEC, stored_class, "Pod QOS Class may not change as a result of resizing")
     statuses = (old.get("status") or {}).get("containerStatuses") or ()
-    running = next((each for each in statuses if (each.get("state") or {}).get("running") is not None), None)
+    running = next((status for status in statuses if (status.get("state") or {}).get("running") is not None), None)
     # A kubelet with resize support reports the resources of running containers.
     if running is not None and running.get("resources") is None:
         yield forbidden(_SPEC, "Pod running on node without support for resize")
@@ -117,8 +117,8 @@ def _validate_order(spec: Json, stored: Json) -> Errors:
         if len(containers) != len(before):
             yield forbidden(_SPEC.child(kind), f"{kind} may not be added or removed on resize")
             continue
-        for position, (container, kept) in enumerate(zip(containers, before, strict=True)):
-            if container.get("name") != kept.get("name"):
+        for position, (container, old_container) in enumerate(zip(containers, before, strict=True)):
+            if container.get("name") != old_container.get("name"):
                 at = _SPEC.child(kind).index(position).child("name")
                 yield forbidden(at, f"{kind} may not be renamed or reordered on resize")
 
@@ -158,8 +158,8 @@ def _validate_only_compute(masked: Json, stored: Json) -> Errors:
         if modified and not is_sidecar(container):
             for policy in container.get("resizePolicy") or ():
                 if policy.get("restartPolicy") == "RestartContainer":
-                    why = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
-                    yield forbidden(path, why)
+                    reason = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
+                    yield forbidden(path, reason)
 
 
 def _can_resize(init_container: Json) -> bool:

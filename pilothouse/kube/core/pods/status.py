@@ -31,16 +31,35 @@ def validate_status_update(pod: Json, old: Json) -> Errors:
     """Validate everything except the metadata."""
     status, stored = pod["status"], old.get("status") or {}
     yield from validate_annotation_updates(pod, old, options_for_pod(old))
-    yield from _validate_conditions(status.get("conditions") or (), _STATUS.child("conditions"))
+    conditions_path = _STATUS.child("conditions")
+    for position, condition in enumerate(status.get("conditions") or ()):
+        if (generation := condition.get("observedGeneration") or 0) < 0:
+            yield invalid(conditions_path.index(position).child("observedGeneration"), generation, _NEGATIVE_GENERATION)
+        kind = condition.get("type") or ""
+        if kind not in _SYSTEM_CONDITIONS:
+            yield from qualified_name(kind, conditions_path.index(position).child("Type"))
     if (pod["spec"].get("nodeName") or "") != (old["spec"].get("nodeName") or ""):
         yield forbidden(_STATUS.child("nodeName"), "may not be changed directly")
-    yield from _validate_nomination(status, stored, bound=bool(old["spec"].get("nodeName")))
+    name, path = status.get("nominatedNodeName") or "", _STATUS.child("nominatedNodeName")
+    if name and name != stored.get("nominatedNodeName"):
+        yield from follow(name_is_dns_subdomain, name, path)
+        if bool(old["spec"].get("nodeName")) and enabled("ClearingNominatedNodeNameAfterBinding"):
+            yield forbidden(path, "may not be set on pods that are already bound to a node")
     if (generation := status.get("observedGeneration") or 0) < 0:
         yield invalid(_STATUS.child("observedGeneration"), generation, _NEGATIVE_GENERATION)
     quality = status.get("qosClass") or ""
     yield from validate_immutable_field(quality, stored.get("qosClass") or "", _STATUS.child("qosClass"))
     yield from validate_transitions(status, stored, old["spec"], _STATUS)
-    yield from _validate_claims(pod, status)
+    yield from validate_claim_statuses(
+        status.get("resourceClaimStatuses") or (),
+        pod["spec"].get("resourceClaims") or (),
+        _STATUS.child("resourceClaimStatuses"),
+    )
+    if (extended := status.get("extendedResourceClaimStatus")) is not None:
+        path = _STATUS.child("extendedResourceClaimStatus")
+        yield from validate_extended_claim_status(extended, pod["spec"], path)
+    path = _STATUS.child("nodeAllocatableResourceClaimStatuses")
+    yield from validate_node_allocatable_claims(status, pod["spec"], path)
     yield from _validate_address_list("podIPs", status, stored)
     if hosts := status.get("hostIPs"):
         if (status.get("hostIP") or "") != (hosts[0].get("ip") or ""):
@@ -58,63 +77,28 @@ def validate_status_update(pod: Json, old: Json) -> Errors:
     yield from validate_no_allocated_resources(ephemeral, _STATUS.child("ephemeralContainerStatuses"))
 
 
-def _validate_conditions(conditions: Sequence[Json], path: Path) -> Errors:
-    for position, condition in enumerate(conditions):
-        if (generation := condition.get("observedGeneration") or 0) < 0:
-            yield invalid(path.index(position).child("observedGeneration"), generation, _NEGATIVE_GENERATION)
-        kind = condition.get("type") or ""
-        if kind not in _SYSTEM_CONDITIONS:
-            yield from qualified_name(kind, path.index(position).child("Type"))
-
-
-def _validate_nomination(status: Json, stored: Json, *, bound: bool) -> Errors:
-    name, path = status.get("nominatedNodeName") or "", _STATUS.child("nominatedNodeName")
-    if not name or name == stored.get("nominatedNodeName"):
-        return
-    yield from follow(name_is_dns_subdomain, name, path)
-    if bound and enabled("ClearingNominatedNodeNameAfterBinding"):
-        yield forbidden(path, "may not be set on pods that are already bound to a node")
-
-
-def _validate_claims(pod: Json, status: Json) -> Errors:
-    yield from validate_claim_statuses(
-        status.get("resourceClaimStatuses") or (),
-        pod["spec"].get("resourceClaims") or (),
-        _STATUS.child("resourceClaimStatuses"),
-    )
-    if (extended := status.get("extendedResourceClaimStatus")) is not None:
-        path = _STATUS.child("extendedResourceClaimStatus")
-        yield from validate_extended_claim_status(extended, pod["spec"], path)
-    path = _STATUS.child("nodeAllocatableResourceClaimStatuses")
-    yield from validate_node_allocatable_claims(status, pod["spec"], path)
-
-
 def _validate_address_list(name: str, status: Json, stored: Json) -> Errors:
-    addresses = [each.get("ip") or "" for each in status.get(name) or ()]
-    kept = [each.get("ip") or "" for each in stored.get(name) or ()]
+    addresses = [address.get("ip") or "" for address in status.get(name) or ()]
+    before = [address.get("ip") or "" for address in stored.get(name) or ()]
     path = _STATUS.child(name)
     for position, address in enumerate(addresses):
-        yield from legacy_ip(path.index(position), address, old=kept)
+        yield from legacy_ip(path.index(position), address, old=before)
     if len(addresses) > 1:
-        yield from _validate_dual_stack(addresses, path)
-
-
-def _validate_dual_stack(addresses: Sequence[str], path: Path) -> Errors:
-    families = [ip_family(address) for address in addresses]
-    if "" in families:
-        position = families.index("")
-        why = f"failed to check for dual stack with error:invalid IP[{position}]: {addresses[position]}"
-        yield internal(path, why)
-    if sorted(families) != [IPV4, IPV6]:
-        shown = [{"IP": address} for address in addresses]
-        yield invalid(path, shown, ONE_PER_FAMILY)
+        families = [ip_family(address) for address in addresses]
+        if "" in families:
+            position = families.index("")
+            reason = f"failed to check for dual stack with error:invalid IP[{position}]: {addresses[position]}"
+            yield internal(path, reason)
+        if sorted(families) != [IPV4, IPV6]:
+            shown = [{"IP": address} for address in addresses]
+            yield invalid(path, shown, ONE_PER_FAMILY)
 
 
 def validate_claim_statuses(statuses: Sequence[Json], claims: Sequence[Json], path: Path) -> Errors:
-    known, seen = {claim.get("name") for claim in claims}, set()
+    names, seen = {claim.get("name") for claim in claims}, set()
     for position, status in enumerate(statuses):
         at, name = path.index(position), status.get("name") or ""
-        if name not in known:
+        if name not in names:
             yield invalid(at.child("name"), name, "must match the name of an entry in `spec.resourceClaims`")
         if name in seen:
             yield duplicate(at.child("name"), name)
@@ -135,7 +119,17 @@ def validate_extended_claim_status(status: Json, spec: Json, path: Path) -> Erro
     seen: set[tuple[str, ...]] = set()
     for position, mapping in enumerate(mappings):
         at = path.child("requestMappings").index(position)
-        yield from _validate_mapping(mapping, containers.get(mapping.get("containerName")), at)
+        owner = containers.get(mapping.get("containerName"))
+        resource = mapping.get("resourceName") or ""
+        if owner is None:
+            reason = "must match the name of an entry in spec.initContainers.name or spec.containers.name"
+            yield invalid(at.child("containerName"), mapping.get("containerName") or "", reason)
+        elif resource not in ((owner.get("resources") or {}).get("requests") or {}):
+            reason = (
+                "must match the extended resource name of an entry in spec.initContainers.resources.requests "
+                "or spec.containers.resources.requests"
+            )
+            yield invalid(at.child("resourceName"), resource, reason)
         yield from dns_label(mapping.get("requestName") or "", path.child("requestName"))
         key = tuple(mapping.get(name) or "" for name in ("containerName", "resourceName", "requestName"))
         if key in seen:
@@ -148,27 +142,14 @@ def validate_extended_claim_status(status: Json, spec: Json, path: Path) -> Erro
         yield from follow(name_is_dns_subdomain, status["resourceClaimName"], path.child("resourceClaimName"))
 
 
-def _validate_mapping(mapping: Json, container: Json | None, path: Path) -> Errors:
-    resource = mapping.get("resourceName") or ""
-    if container is None:
-        why = "must match the name of an entry in spec.initContainers.name or spec.containers.name"
-        yield invalid(path.child("containerName"), mapping.get("containerName") or "", why)
-    elif resource not in ((container.get("resources") or {}).get("requests") or {}):
-        why = (
-            "must match the extended resource name of an entry in spec.initContainers.resources.requests "
-            "or spec.containers.resources.requests"
-        )
-        yield invalid(path.child("resourceName"), resource, why)
-
-
 def validate_node_allocatable_claims(status: Json, spec: Json, path: Path) -> Errors:
-    known = {claim.get("resourceClaimName") for claim in spec.get("resourceClaims") or ()}
-    known |= {claim.get("resourceClaimName") for claim in status.get("resourceClaimStatuses") or ()}
+    names = {claim.get("resourceClaimName") for claim in spec.get("resourceClaims") or ()}
+    names |= {claim.get("resourceClaimName") for claim in status.get("resourceClaimStatuses") or ()}
     for position, claim in enumerate(status.get("nodeAllocatableResourceClaimStatuses") or ()):
         at, name = path.index(position), claim.get("resourceClaimName") or ""
         if not name:
             yield required(at.child("resourceClaimName"), "must not be empty")
-        if name not in known:
+        if name not in names:
             yield invalid(at.child("resourceClaimName"), name, "no mapping found in pod reference")
         for field in ("containers", "resources"):
             if not claim.get(field):

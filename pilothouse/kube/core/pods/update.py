@@ -5,7 +5,7 @@ The placement of a gated pod may be narrowed. Ephemeral containers may be added,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -26,7 +26,7 @@ from pilothouse.kube.core.pods.validation.scheduling import REQUIRED
 from pilothouse.kube.core.pods.validation.spec import MAX_INT32
 from pilothouse.kube.validation.fields import non_empty
 from pilothouse.kube.validation.tolerations import validate_tolerations
-from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid, root
+from pilothouse.machinery.field import Errors, Path, forbidden, invalid, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.validation.immutable import semantically_equal
@@ -56,14 +56,33 @@ def validate_pod_update(pod: Json, old: Json) -> Errors:
         yield from errors
         if len(spec.get(kind) or ()) != len(stored.get(kind) or ()):
             return
-    stop = _deadline_error(spec, stored)
+    # The deadline may be set, and moved closer.
+    deadline, before = spec.get("activeDeadlineSeconds"), stored.get("activeDeadlineSeconds")
+    stop = None
+    if deadline is None:
+        if before is not None:
+            stop = invalid(_DEADLINE, None, "must not update from a positive integer to nil value")
+    elif not 0 <= deadline <= MAX_INT32:
+        stop = invalid(_DEADLINE, deadline, inclusive_range_error(0, MAX_INT32))
+    elif before is not None and before < deadline:
+        stop = invalid(_DEADLINE, deadline, "must be less than or equal to previous value")
     if stop is not None:
         yield stop
         # An invalid deadline is the only reported error; a removed deadline is reported with the other changes.
         if spec.get("activeDeadlineSeconds") is not None:
             return
-    yield from _validate_added_tolerations(spec, stored, options)
-    yield from _validate_lifted_gates(spec.get("schedulingGates") or (), stored.get("schedulingGates") or ())
+    tolerations, path = spec.get("tolerations") or [], _SPEC.child("tolerations")
+    present = {_without_seconds(toleration) for toleration in tolerations}
+    if any(_without_seconds(toleration) not in present for toleration in stored.get("tolerations") or ()):
+        yield forbidden(path, "existing toleration can not be modified except its tolerationSeconds")
+    else:
+        allow = options.allow_comparing_tolerations
+        yield from validate_tolerations(tolerations, path, allow_comparisons=allow)
+    names = {gate.get("name") for gate in (stored.get("schedulingGates") or ())}
+    for position, gate in enumerate(spec.get("schedulingGates") or ()):
+        if gate.get("name") not in names:
+            reason = f"only deletion is allowed, but found new scheduling gate '{gate.get('name') or ''}'"
+            yield forbidden(_SPEC.child("schedulingGates").index(position).child("name"), reason)
     if not same_spec(spec, stored):
         munged = _with_stored(deepcopy(spec), stored)
         if stored.get("schedulingGates"):
@@ -89,39 +108,8 @@ def _validate_images(containers: Sequence[Json], stored: Sequence[Json], path: P
         yield from validate_image_whitespace(container, path.index(position))
 
 
-def _deadline_error(spec: Json, stored: Json) -> FieldError | None:
-    """Return an error unless the deadline is unchanged, new or earlier."""
-    new, old = spec.get("activeDeadlineSeconds"), stored.get("activeDeadlineSeconds")
-    if new is None:
-        why = "must not update from a positive integer to nil value"
-        return None if old is None else invalid(_DEADLINE, None, why)
-    if not 0 <= new <= MAX_INT32:
-        return invalid(_DEADLINE, new, inclusive_range_error(0, MAX_INT32))
-    if old is not None and old < new:
-        return invalid(_DEADLINE, new, "must be less than or equal to previous value")
-    return None
-
-
-def _validate_added_tolerations(spec: Json, stored: Json, options: PodValidationOptions) -> Errors:
-    tolerations, path = spec.get("tolerations") or [], _SPEC.child("tolerations")
-    present = {_without_seconds(each) for each in tolerations}
-    if any(_without_seconds(each) not in present for each in stored.get("tolerations") or ()):
-        yield forbidden(path, "existing toleration can not be modified except its tolerationSeconds")
-        return
-    allow = options.allow_comparing_tolerations
-    yield from validate_tolerations(tolerations, path, allow_comparisons=allow)
-
-
 def _without_seconds(toleration: Json) -> frozenset[tuple[str, Any]]:
     return frozenset((name, value) for name, value in toleration.items() if name != "tolerationSeconds")
-
-
-def _validate_lifted_gates(gates: Iterable[Json], stored: Iterable[Json]) -> Errors:
-    known = {gate.get("name") for gate in stored}
-    for position, gate in enumerate(gates):
-        if gate.get("name") not in known:
-            why = f"only deletion is allowed, but found new scheduling gate '{gate.get('name') or ''}'"
-            yield forbidden(_SPEC.child("schedulingGates").index(position).child("name"), why)
 
 
 def _with_stored(spec: Json, stored: Json) -> Json:
@@ -140,12 +128,24 @@ def validate_gated_changes(spec: Json, stored: Json, path: Path) -> Errors:
     """Accept added node selectors, and added requirements in the terms of a required node affinity."""
     selector, before = spec.get("nodeSelector") or {}, stored.get("nodeSelector") or {}
     if any(selector.get(key) != value for key, value in before.items()):
-        why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-        yield invalid(path.child("nodeSelector"), spec.get("nodeSelector"), why)
+        reason = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        yield invalid(path.child("nodeSelector"), spec.get("nodeSelector"), reason)
     affinity, stored_affinity = _node_affinity(spec), _node_affinity(stored)
     if not semantically_equal(affinity, stored_affinity):
         at = path.child("affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
-        yield from _validate_terms(_terms(affinity), _terms(stored_affinity), at)
+        terms = _terms(affinity)
+        stored_terms = _terms(stored_affinity)
+        if stored_terms:
+            if terms is None or len(terms) != len(stored_terms):
+                printed = None if terms is None else [internal_form("NodeSelectorTerm", term) for term in terms]
+                yield invalid(at, printed, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")
+            else:
+                for position, (term, before) in enumerate(zip(terms, stored_terms, strict=True)):
+                    if not _only_adds(term, before):
+                        internal = internal_form("NodeSelectorTerm", term)
+                        yield invalid(
+                            at.index(position), internal, "only additions are allowed (no mutations or deletions)"
+                        )
 
 
 def munge_gated(spec: Json, stored: Json) -> None:
@@ -171,26 +171,13 @@ def _terms(affinity: Json | None) -> Sequence[Json] | None:
     return ((affinity or {}).get(REQUIRED) or {}).get("nodeSelectorTerms")
 
 
-def _validate_terms(terms: Sequence[Json] | None, stored: Sequence[Json] | None, path: Path) -> Errors:
-    if not stored:
-        return
-    if terms is None or len(terms) != len(stored):
-        printed = None if terms is None else [internal_form("NodeSelectorTerm", term) for term in terms]
-        yield invalid(path, printed, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")
-        return
-    for position, (term, before) in enumerate(zip(terms, stored, strict=True)):
-        if not _only_adds(term, before):
-            shown = internal_form("NodeSelectorTerm", term)
-            yield invalid(path.index(position), shown, "only additions are allowed (no mutations or deletions)")
-
-
 def _only_adds(term: Json, stored: Json) -> bool:
     before = {name: stored.get(name) or [] for name in ("matchExpressions", "matchFields")}
     after = {name: term.get(name) or [] for name in before}
     # A term without requirements matches nothing; added requirements would widen the term.
     if not any(before.values()):
         return not any(after.values())
-    return all(semantically_equal(after[name][: len(kept)], kept) for name, kept in before.items())
+    return all(semantically_equal(after[name][: len(terms)], terms) for name, terms in before.items())
 
 
 _PATH = root("spec", "ephemeralContainers")

@@ -54,20 +54,16 @@ def patch_allocated_values(service: Json, old: Json) -> None:
         set_or_drop(service["spec"], "clusterIP", cluster_ip_of(service) or cluster_ip_of(old))
         set_or_drop(service["spec"], "clusterIPs", cluster_ips_of(service) or list(cluster_ips_of(old)))
     if gets_node_ports(old) and gets_node_ports(service):
-        _patch_node_ports(service, old)
+        # Match ports by name, since other properties may have changed.
+        used = set(node_ports_of(old)) & set(node_ports_of(service))
+        by_name = {port.get("name") or "": port.get("nodePort") or 0 for port in ports_of(old)}
+        for port in ports_of(service):
+            allocated = by_name.get(port.get("name") or "", 0)
+            if not port.get("nodePort") and allocated and allocated not in used:
+                port["nodePort"] = allocated
     if needs_health_check(old) and needs_health_check(service):
-        port = health_check_port_of(service) or health_check_port_of(old)
-        set_or_drop(service["spec"], "healthCheckNodePort", port)
-
-
-def _patch_node_ports(service: Json, old: Json) -> None:
-    """Copy node ports by the name of the port, since other properties may have changed."""
-    used = set(node_ports_of(old)) & set(node_ports_of(service))
-    by_name = {port.get("name") or "": port.get("nodePort") or 0 for port in ports_of(old)}
-    for port in ports_of(service):
-        known = by_name.get(port.get("name") or "", 0)
-        if not port.get("nodePort") and known and known not in used:
-            port["nodePort"] = known
+        health_check = health_check_port_of(service) or health_check_port_of(old)
+        set_or_drop(service["spec"], "healthCheckNodePort", health_check)
 
 
 def default_on_read(service: Json, primary_family: str) -> None:
@@ -77,17 +73,14 @@ def default_on_read(service: Json, primary_family: str) -> None:
     if type_of(service) == EXTERNAL_NAME:
         spec.pop("internalTrafficPolicy", None)
     elif not ip_families_of(service):
-        families = _families(service, primary_family)
+        if is_selectorless_headless(service):
+            families = [primary_family, other_family(primary_family)]
+        elif cluster_ip_of(service) == NO_ADDRESS:
+            families = [primary_family]
+        else:
+            families = [ip_family(ip) or IPV4 for ip in cluster_ips_of(service)]
         set_or_drop(spec, "ipFamilies", families)
         set_or_drop(spec, "ipFamilyPolicy", {1: SINGLE_STACK, 2: REQUIRE_DUAL_STACK}.get(len(families), ""))
-
-
-def _families(service: Json, primary: str) -> list[str]:
-    if is_selectorless_headless(service):
-        return [primary, other_family(primary)]
-    if cluster_ip_of(service) == NO_ADDRESS:
-        return [primary]
-    return [ip_family(ip) or IPV4 for ip in cluster_ips_of(service)]
 
 
 def other_family(family: str) -> str:
@@ -95,14 +88,25 @@ def other_family(family: str) -> str:
 
 
 def drop_type_dependent_fields(service: Json, old: Json) -> None:
-    _drop_addresses(service, old)
+    if needs_cluster_ip(old) and not needs_cluster_ip(service):
+        spec = service["spec"]
+        if cluster_ip_of(old) == cluster_ip_of(service) and cluster_ips_of(old) == cluster_ips_of(service):
+            spec.pop("clusterIP", None)
+            spec.pop("clusterIPs", None)
+        if ip_families_of(old) == ip_families_of(service):
+            spec.pop("ipFamilies", None)
+        if ip_family_policy_of(old) == ip_family_policy_of(service):
+            spec.pop("ipFamilyPolicy", None)
     if has_node_ports(old) and not has_node_ports(service) and set(node_ports_of(service)) <= set(node_ports_of(old)):
         for port in ports_of(service):
             port.pop("nodePort", None)
     same_check = health_check_port_of(old) == health_check_port_of(service)
     if needs_health_check(old) and not needs_health_check(service) and same_check:
         service["spec"].pop("healthCheckNodePort", None)
-    _drop_load_balancing(service, old)
+    if type_of(old) == LOAD_BALANCER and type_of(service) != LOAD_BALANCER:
+        for field in ("allocateLoadBalancerNodePorts", "loadBalancerClass"):
+            if _same(service, old, field):
+                service["spec"].pop(field, None)
     if (
         is_externally_accessible(old)
         and not is_externally_accessible(service)
@@ -111,27 +115,6 @@ def drop_type_dependent_fields(service: Json, old: Json) -> None:
         service["spec"].pop("externalTrafficPolicy", None)
     if type_of(service) != LOAD_BALANCER:
         service.setdefault("status", {})["loadBalancer"] = {}
-
-
-def _drop_addresses(service: Json, old: Json) -> None:
-    if not needs_cluster_ip(old) or needs_cluster_ip(service):
-        return
-    spec = service["spec"]
-    if cluster_ip_of(old) == cluster_ip_of(service) and cluster_ips_of(old) == cluster_ips_of(service):
-        spec.pop("clusterIP", None)
-        spec.pop("clusterIPs", None)
-    if ip_families_of(old) == ip_families_of(service):
-        spec.pop("ipFamilies", None)
-    if ip_family_policy_of(old) == ip_family_policy_of(service):
-        spec.pop("ipFamilyPolicy", None)
-
-
-def _drop_load_balancing(service: Json, old: Json) -> None:
-    if type_of(old) != LOAD_BALANCER or type_of(service) == LOAD_BALANCER:
-        return
-    for field in ("allocateLoadBalancerNodePorts", "loadBalancerClass"):
-        if _same(service, old, field):
-            service["spec"].pop(field, None)
 
 
 def _same(service: Json, old: Json, field: str) -> bool:

@@ -165,28 +165,28 @@ _DURATION = Histogram(
 
 
 @contextmanager
-def measured(each: AddressRange, scope: str) -> Iterator[None]:
+def measured(addresses: AddressRange, scope: str) -> Iterator[None]:
     """Count the block as an allocation from the range, or as an error if AllocationError is raised."""
     try:
-        with _DURATION.labels(each.cidr).time():
+        with _DURATION.labels(addresses.cidr).time():
             yield
     except AllocationError:
-        _ERRORS.labels(each.cidr, scope).inc()
+        _ERRORS.labels(addresses.cidr, scope).inc()
         raise
-    _ALLOCATIONS.labels(each.cidr, scope).inc()
-    _ALLOCATED.labels(each.cidr).inc()
-    _AVAILABLE.labels(each.cidr).dec()
+    _ALLOCATIONS.labels(addresses.cidr, scope).inc()
+    _ALLOCATED.labels(addresses.cidr).inc()
+    _AVAILABLE.labels(addresses.cidr).dec()
 
 
-def released(each: AddressRange) -> None:
-    _ALLOCATED.labels(each.cidr).dec()
-    _AVAILABLE.labels(each.cidr).inc()
+def released(addresses: AddressRange) -> None:
+    _ALLOCATED.labels(addresses.cidr).dec()
+    _AVAILABLE.labels(addresses.cidr).inc()
 
 
-def set_allocated_ips(each: AddressRange, taken: int) -> None:
+def set_allocated_ips(addresses: AddressRange, allocated: int) -> None:
     """Set the gauges to the actual number, including allocations of other servers."""
-    _ALLOCATED.labels(each.cidr).set(taken)
-    _AVAILABLE.labels(each.cidr).set(each.size - taken)
+    _ALLOCATED.labels(addresses.cidr).set(allocated)
+    _AVAILABLE.labels(addresses.cidr).set(addresses.size - allocated)
 
 
 MANAGER = "ipallocator.k8s.io"
@@ -202,20 +202,20 @@ class ServiceIPAllocator:
 
     async def allocate(self, service: Json, address: Address) -> None:
         """Allocate this address. Raises NetworkMismatch, AlreadyAllocated."""
-        for each in await self._ranges(ip_family(str(address))):
-            if address in each:
-                with measured(each, STATIC):
+        for range_ in await self._ranges(ip_family(str(address))):
+            if address in range_:
+                with measured(range_, STATIC):
                     await self._take(service, format_ip(address))
                 return
         raise NetworkMismatch
 
     async def allocate_next(self, service: Json, family: str) -> str:
         """Allocate any free address. Raises RangeFull."""
-        for each in await self._ranges(family):
-            for candidate in each.candidates(self._random):
+        for range_ in await self._ranges(family):
+            for candidate in range_.candidates(self._random):
                 if await self._addresses.registry.known("", candidate) is not None:
                     continue
-                with suppress(AlreadyAllocated), measured(each, DYNAMIC):
+                with suppress(AlreadyAllocated), measured(range_, DYNAMIC):
                     await self._take(service, candidate)
                     return candidate
         raise RangeFull
@@ -235,9 +235,9 @@ class ServiceIPAllocator:
         try:
             await self._addresses.delete(ip)
             address = parse_ip_sloppy(ip)
-            for each in await self._ranges(ip_family(ip)):
-                if address is not None and address in each:
-                    released(each)
+            for range_ in await self._ranges(ip_family(ip)):
+                if address is not None and address in range_:
+                    released(range_)
         except StatusError as error:
             _log.error("error releasing ip %s: %s", ip, error)
 
@@ -246,11 +246,11 @@ class ServiceIPAllocator:
         cidrs = await self._cidrs.list()
         texts = dict.fromkeys(text for cidr in cidrs if _is_ready(cidr) for text in cidr["spec"].get("cidrs") or ())
         ranges = [AddressRange.of(text) for text in texts]
-        return [each for each in ranges if each is not None and each.family == family]
+        return [range_ for range_ in ranges if range_ is not None and range_.family == family]
 
     async def _any_range(self, family: str) -> AddressRange:
-        for each in await self._ranges(family):
-            return each
+        for range_ in await self._ranges(family):
+            return range_
         raise AllocatorNotReady
 
     async def _take(self, service: Json, ip: str) -> None:
@@ -278,5 +278,5 @@ def _is_ready(cidr: Json) -> bool:
     if is_deleting(cidr):
         return False
     conditions = (cidr.get("status") or {}).get("conditions") or ()
-    ready = next((each for each in conditions if each.get("type") == "Ready"), {"status": "True"})
+    ready = next((condition for condition in conditions if condition.get("type") == "Ready"), {"status": "True"})
     return bool(ready.get("status") == "True")

@@ -58,24 +58,24 @@ class ServiceLister:
 
     async def find(self, namespace: str, name: str) -> Json | None:
         try:
-            found = await self._services.known(namespace, name)
+            stored = await self._services.known(namespace, name)
         except BadRequest:
             return None  # invalid names cannot exist
         except StorageError as error:
             raise ServiceUnresolved(str(error)) from error
-        return None if found is None else self._parsed(namespace, name, found)
+        return None if stored is None else self._parsed(namespace, name, stored)
 
     def _parsed(self, namespace: str, name: str, stored: StoredObject) -> Json:
-        known = self._found.get((namespace, name))
-        if known is None or known.stored is not stored:
-            known = _FoundService(stored, stored.parse())
-            self._found.put((namespace, name), known, size=512 + _TIMES_ITS_JSON * len(stored.body))
-        return known.service
+        cached = self._found.get((namespace, name))
+        if cached is None or cached.stored is not stored:
+            cached = _FoundService(stored, stored.parse())
+            self._found.put((namespace, name), cached, size=512 + _TIMES_ITS_JSON * len(stored.body))
+        return cached.service
 
     async def slices(self, namespace: str, service: str) -> Sequence[Json]:
-        revision, known = self._slices.known_revision, self._found_slices.get((namespace, service))
-        if known is not None and known.revision == revision and self._slices.ready:
-            return known.slices
+        revision, cached = self._slices.known_revision, self._found_slices.get((namespace, service))
+        if cached is not None and cached.revision == revision and self._slices.ready:
+            return cached.slices
         try:
             page = await self._slices.list_known(
                 namespace, matches=SelectionPredicate(labels.from_set({SERVICE_NAME_LABEL: service}))
@@ -83,10 +83,10 @@ class ServiceLister:
         except StorageError as error:
             raise ServiceUnresolved(str(error)) from error
         stored = page.objects
-        found = [each.parse() for each in stored]
-        size = 512 + _TIMES_ITS_JSON * sum(len(each.body) for each in stored)
-        self._found_slices.put((namespace, service), _FoundSlices(revision, found), size=size)
-        return found
+        slices = [slice_.parse() for slice_ in stored]
+        size = 512 + _TIMES_ITS_JSON * sum(len(slice_.body) for slice_ in stored)
+        self._found_slices.put((namespace, service), _FoundSlices(revision, slices), size=size)
+        return slices
 
     async def follow(self, changed: Callable[[str, str], None], anything: Callable[[], None]) -> None:
         """Call `changed(namespace, name)` for each change of a Service or of its EndpointSlices, until cancelled.

@@ -46,30 +46,30 @@ class ServiceLocations:
 
     async def locate(self, ctx: RequestContext, identity: str) -> Location:
         """Return a random ready endpoint. Raises BadRequest, NotFound, ServiceUnavailable."""
-        asked = split_scheme_name_port(identity)
-        if asked is None:
+        parts = split_scheme_name_port(identity)
+        if parts is None:
             raise BadRequest(f"invalid service request {quote(identity)}")
-        port_name = await self._port_name(ctx, asked)
-        subsets = (await _get(self.endpoints, ctx, asked.name)).get("subsets") or []
+        port_name = await self._port_name(ctx, parts)
+        subsets = (await _get(self.endpoints, ctx, parts.name)).get("subsets") or []
         if not subsets:
-            raise ServiceUnavailable(no_endpoints(asked.name))
+            raise ServiceUnavailable(no_endpoints(parts.name))
         for candidate in _candidates(subsets, port_name):
             if (pod := await self._pod(ctx, candidate.address)) is not None:
                 host = as_read(candidate.address.get("ip") or "")
-                return Location(asked.scheme or "http", host, candidate.port, pod)
+                return Location(parts.scheme or "http", host, candidate.port, pod)
         raise ServiceUnavailable(no_endpoints(identity))
 
-    async def _port_name(self, ctx: RequestContext, asked: SchemeNamePort) -> str:
+    async def _port_name(self, ctx: RequestContext, parts: SchemeNamePort) -> str:
         """Return the name of the port: Endpoints identify ports by name, so numbers are looked up in the service."""
-        if not (asked.port.isascii() and asked.port.isdigit()):
-            return asked.port
-        service = await _get(self.services, ctx, asked.name)
-        number = asked.port.lstrip("0") or "0"
+        if not (parts.port.isascii() and parts.port.isdigit()):
+            return parts.port
+        service = await _get(self.services, ctx, parts.name)
+        number = parts.port.lstrip("0") or "0"
         for port in ports_of(service):
             if str(port.get("port")) == number:
                 return str(port.get("name") or "")
-        why = f"no service port {number} found for service {quote(asked.name)}"
-        raise ServiceUnavailable(why)
+        reason = f"no service port {number} found for service {quote(parts.name)}"
+        raise ServiceUnavailable(reason)
 
     async def _pod(self, ctx: RequestContext, address: Json) -> Json | None:
         """Return the pod with the address, or None for an address outside the namespace."""
@@ -81,7 +81,7 @@ class ServiceLocations:
         except NotFound:
             return None
         own = (pod.get("status") or {}).get("podIPs") or ()
-        return pod if any(each.get("ip") == address.get("ip") for each in own) else None
+        return pod if any(pod_ip.get("ip") == address.get("ip") for pod_ip in own) else None
 
 
 @dataclass(frozen=True, slots=True)

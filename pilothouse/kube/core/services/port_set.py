@@ -64,11 +64,11 @@ class PortSet:
         return port in self.ports and bool(self._bits >> self.ports.index(port) & 1)
 
     def __iter__(self) -> Iterator[int]:
-        left = self._bits  # iterate over set bits only: the set is sparse
-        while left:
-            lowest = left & -left
+        remaining = self._bits  # iterate over set bits only: the set is sparse
+        while remaining:
+            lowest = remaining & -remaining
             yield self.ports[lowest.bit_length() - 1]
-            left ^= lowest
+            remaining ^= lowest
 
     def __len__(self) -> int:
         return self._bits.bit_count()
@@ -82,7 +82,11 @@ class PortSet:
 
     def next_free(self, random: Random) -> int | None:
         """Return a free port from a random start, preferably in the upper part, or None if all ports are taken."""
-        offset = _offset(len(self.ports))
+        size = len(self.ports)
+        if size <= _LEAST_OFFSET:
+            offset = 0
+        else:
+            offset = min(max(size // _OFFSET_STEP, _LEAST_OFFSET), _MOST_OFFSET)
         for part in (self.ports[offset:], self.ports[:offset]):
             start = random.randrange(len(part)) if part else 0
             for port in chain(part[start:], part[:start]):
@@ -110,9 +114,3 @@ class PortSet:
         if not (low.isdigit() and high.isdigit()):
             raise RangeMismatch
         return cls(range(int(low), int(high) + 1), int.from_bytes(b64decode(stored.get("data") or ""), "big"))
-
-
-def _offset(size: int) -> int:
-    if size <= _LEAST_OFFSET:
-        return 0
-    return min(max(size // _OFFSET_STEP, _LEAST_OFFSET), _MOST_OFFSET)

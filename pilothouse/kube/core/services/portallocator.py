@@ -131,11 +131,11 @@ class PortAllocator:
             PortSnapshot(PortSet.decode(entry.value), entry.modified) if entry else PortSnapshot(PortSet(self.ports), 0)
         )
 
-    async def replace(self, seen: PortSnapshot, taken: PortSet) -> bool:
+    async def replace(self, expected: PortSnapshot, taken: PortSet) -> bool:
         """Store these ports. Return False if the stored ports have changed since `seen`."""
         try:
-            if seen.revision:
-                await self._store.update(self._key, taken.encode(), expected=seen.revision)
+            if expected.revision:
+                await self._store.update(self._key, taken.encode(), expected=expected.revision)
             else:
                 await self._store.create(self._key, taken.encode())
         except (KeyExists, KeyNotFound, RevisionConflict):
@@ -146,13 +146,13 @@ class PortAllocator:
     async def _change(self, change: Callable[[PortSet], _T]) -> _T:
         async with self._turn:
             while True:
-                seen = await self.snapshot()
-                if not seen.revision:
+                snapshot = await self.snapshot()
+                if not snapshot.revision:
                     raise NotInitialized
-                if seen.taken.ports != self.ports:
+                if snapshot.taken.ports != self.ports:
                     raise RangeMismatch
-                result = change(seen.taken)
-                if await self.replace(seen, seen.taken):
+                result = change(snapshot.taken)
+                if await self.replace(snapshot, snapshot.taken):
                     return result
 
 

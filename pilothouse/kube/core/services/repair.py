@@ -96,10 +96,10 @@ class ClusterIPRepair:
         # List addresses before services: the service of each listed address is then listed too.
         addresses = {name_of(address): address for address in await self._addresses.list()}
         ranges = [
-            each
+            range_
             for cidr in await self._cidrs.list()
             for text in cidr["spec"].get("cidrs") or ()
-            if (each := AddressRange.of(text)) is not None
+            if (range_ := AddressRange.of(text)) is not None
         ]
         services = {_identity(service): service for service in await self._services.list()}
         for service in services.values():
@@ -108,15 +108,15 @@ class ClusterIPRepair:
         for address in addresses.values():
             if labels_of(address).get(MANAGED_BY_LABEL) == MANAGER:
                 await self._repair_address(address, services)
-        taken = [parsed for name in addresses if (parsed := parse_ip_sloppy(name)) is not None]
-        for each in ranges:
-            set_allocated_ips(each, sum(address in each for address in taken))
+        allocated = [parsed for name in addresses if (parsed := parse_ip_sloppy(name)) is not None]
+        for range_ in ranges:
+            set_allocated_ips(range_, sum(address in range_ for address in allocated))
 
     async def _repair_service(
         self, service: Json, ip: str, *, known: dict[str, Json], services: dict[str, Json], ranges: list[AddressRange]
     ) -> None:
         parsed, where = parse_ip_sloppy(ip), _identity(service)
-        if parsed is None or not any(parsed in each for each in ranges):
+        if parsed is None or not any(parsed in range_ for range_ in ranges):
             _log.error("the ClusterIP %s for Service %s is not within any service CIDR; please recreate", ip, where)
             return
         # Another server may have created both address and service between the two lists.
@@ -208,11 +208,17 @@ class NodePortRepair:
             raise
 
     async def _run(self) -> bool:
-        seen = await self._ports.snapshot()
+        snapshot = await self._ports.snapshot()
         rebuilt = PortSet(self._ports.ports)
         for service in await self._services.list():
             for port in used_ports(service):
-                problem = _problem(port, seen.taken, rebuilt)
+                problem: _Problem | None = None
+                if port not in rebuilt.ports:
+                    problem = _OUT_OF_RANGE
+                elif port in rebuilt:
+                    problem = _DUPLICATE
+                elif port not in snapshot.taken:
+                    problem = _NOT_ALLOCATED
                 if problem is not None:
                     REPAIR_PORT_ERRORS.labels(problem.type).inc()
                     where = f"{namespace_of(service)}/{name_of(service)}"
@@ -220,16 +226,16 @@ class NodePortRepair:
                 if problem in (None, _NOT_ALLOCATED):
                     rebuilt.add(port)
                     self._leaks.pop(port, None)
-        self._keep_leaked(seen.taken, rebuilt)
-        if seen.revision and seen.taken.encode() == rebuilt.encode():
+        self._keep_leaked(snapshot.taken, rebuilt)
+        if snapshot.revision and snapshot.taken.encode() == rebuilt.encode():
             set_allocated_ports(rebuilt)
             return True
-        return await self._ports.replace(seen, rebuilt)
+        return await self._ports.replace(snapshot, rebuilt)
 
     def _keep_leaked(self, stored: PortSet, rebuilt: PortSet) -> None:
         leaked = [port for port in stored if port in rebuilt.ports and port not in rebuilt]
         rounds = {port: self._leaks.get(port, ROUNDS_BEFORE_CLEANUP - 1) for port in leaked}
-        self._leaks = {port: left - 1 for port, left in rounds.items() if left > 0}
+        self._leaks = {port: rounds_left - 1 for port, rounds_left in rounds.items() if rounds_left > 0}
         for port, left in rounds.items():
             if left > 0:
                 rebuilt.add(port)
@@ -251,11 +257,3 @@ def used_ports(service: Json) -> list[int]:
     if health and (health not in used or (health, "TCP") in seen):
         used.append(health)
     return used
-
-
-def _problem(port: int, stored: PortSet, rebuilt: PortSet) -> _Problem | None:
-    if port not in rebuilt.ports:
-        return _OUT_OF_RANGE
-    if port in rebuilt:
-        return _DUPLICATE
-    return None if port in stored else _NOT_ALLOCATED

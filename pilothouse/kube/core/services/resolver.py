@@ -99,10 +99,10 @@ def service_resolver(lister: ServiceLister, *, endpoints: bool | None) -> Servic
 
 
 async def _service(lister: ServiceLister, namespace: str, name: str) -> Json:
-    found = await lister.find(namespace, name)
-    if found is None:
+    service = await lister.find(namespace, name)
+    if service is None:
         raise ServiceUnresolved(f"service {quote(name)} not found")
-    return found
+    return service
 
 
 def _require_routed(kind: str) -> None:
@@ -122,13 +122,13 @@ def _in_order_of_preference(slices: Sequence[Json], service: Json) -> Sequence[J
         return slices
     families = ip_families_of(service)
     shuffled = random.sample(slices, len(slices))
-    return sorted(shuffled, key=lambda each: each.get("addressType") not in families[:1])
+    return sorted(shuffled, key=lambda slice_: slice_.get("addressType") not in families[:1])
 
 
 def _ready(slices: Sequence[Json], port_name: str) -> Iterator[ServiceAddress]:
-    for each in slices:
-        numbers = [p["port"] for p in each.get("ports") or () if p.get("name") == port_name and p.get("port")]
-        endpoints = [endpoint for endpoint in each.get("endpoints") or () if is_ready(endpoint)]
+    for slice_ in slices:
+        numbers = [p["port"] for p in slice_.get("ports") or () if p.get("name") == port_name and p.get("port")]
+        endpoints = [endpoint for endpoint in slice_.get("endpoints") or () if is_ready(endpoint)]
         if numbers and endpoints:
             yield ServiceAddress(random.choice(endpoints)["addresses"][0], numbers[0])
 

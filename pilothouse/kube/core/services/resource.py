@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
-from pilothouse.apiserver.registry.metadata import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.server.features import enabled
@@ -32,7 +32,7 @@ from pilothouse.kube.core.services.validation.updates import (
     validate_ip_families_update,
 )
 from pilothouse.kube.core.services.warnings import service_warnings
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import KubeStrategy, StatusSubresource
 from pilothouse.kube.validation.addresses import IPV4, warnings_for_ip
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.objects import Json
@@ -45,7 +45,7 @@ AFFINITY_SECONDS = 10800
 
 class ServiceStrategy(KubeStrategy):
     allow_create_on_update = True
-    reset_fields = ("status",)
+    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
 
     def name_rule(self, name: str, prefix: bool) -> list[str]:
         relaxed = enabled("RelaxedServiceNameValidation")
@@ -89,12 +89,7 @@ class ServiceStrategy(KubeStrategy):
             obj["spec"].pop("internalTrafficPolicy", None)
 
 
-class ServiceStatusStrategy(ServiceStrategy):
-    reset_fields = ("spec",)
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "spec")
-
+class ServiceStatusStrategy(StatusSubresource, ServiceStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
         yield from validate_load_balancer_status(obj, old)

@@ -89,9 +89,9 @@ class LinkRewriter:
         """Copy up to the end of the comment or raw element, or up to the last position certainly inside. Return the
         position."""
         assert self._text_end is not None
-        if found := self._text_end.search(page, at):
+        if end := self._text_end.search(page, at):
             self._text_end = None
-            reached = found.end()
+            reached = end.end()
         else:
             reached = max(at, len(page) - _LONGEST_END)
         out.append(page[at:reached])
@@ -99,18 +99,18 @@ class LinkRewriter:
 
     def _next(self, page: bytes, at: int, out: list[bytes], last: bool) -> int:
         """Copy through the next tag. Return the position after the tag, or the start of an incomplete tag."""
-        found = _START.search(page, at)
-        if found is None:
+        start = _START.search(page, at)
+        if start is None:
             opened = _PARTIAL_START.search(page, max(at, len(page) - _LONGEST_START))
             reached = len(page) if opened is None or last else opened.start()
             out.append(page[at:reached])
             return reached
-        out.append(page[at : found.start()])
-        if found[1]:
+        out.append(page[at : start.start()])
+        if start[1]:
             self._text_end = _COMMENT_END
             out.append(b"<!")  # the dashes that open a comment may also close the comment
-            return found.start() + 2
-        return self._tag(page, found, out, last)
+            return start.start() + 2
+        return self._tag(page, start, out, last)
 
     def _tag(self, page: bytes, start: re.Match[bytes], out: list[bytes], last: bool) -> int:
         longest = start.start() + LONGEST_TAG
@@ -142,10 +142,10 @@ class LinkRewriter:
             link = unescape(value.decode("utf-8", "surrogateescape"))
         except ValueError:  # invalid numeric character reference
             return None
-        seen = self._links.rewritten(link)
-        if seen == link:
+        rewritten = self._links.rewritten(link)
+        if rewritten == link:
             return None
-        return b'%b="%b"' % (attribute[1], escape(seen).encode("utf-8", "surrogateescape"))
+        return b'%b="%b"' % (attribute[1], escape(rewritten).encode("utf-8", "surrogateescape"))
 
 
 _PATH = re.compile(r"[^?#]*")

@@ -70,10 +70,10 @@ class Kubelets:
         """Return the kubelet's address. Raises NotFound for a missing node, StatusError for a node without address."""
         resource = self._nodes.resource.group_resource
         with map_storage_errors(resource, node_name):
-            found = await self._nodes.newest("", node_name)
-        if found is None:
+            stored = await self._nodes.newest("", node_name)
+        if stored is None:
             raise NotFound.of(resource, node_name)
-        node = found.parse()
+        node = stored.parse()
         status = node.get("status") or {}
         endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
         return KubeletAddress(
@@ -119,8 +119,8 @@ class Kubelets:
 
     def _address(self, addresses: list[Json]) -> str:
         for kind in self.config.preferred_address_types:
-            for each in addresses:
-                if each.get("type") == kind:
-                    return str(each.get("address") or "")
-        known = " ".join(f"{{{each.get('type')} {each.get('address')}}}" for each in addresses)
-        raise StatusError(f"no preferred addresses found; known addresses: [{known}]")
+            for address in addresses:
+                if address.get("type") == kind:
+                    return str(address.get("address") or "")
+        printed = " ".join(f"{{{address.get('type')} {address.get('address')}}}" for address in addresses)
+        raise StatusError(f"no preferred addresses found; known addresses: [{printed}]")

@@ -79,15 +79,15 @@ class PodLocations:
 
     async def proxy(self, ctx: RequestContext, identity: str) -> Target:
         """`identity` is NAME, NAME:PORT or SCHEME:NAME:PORT. The default port is the pod's first declared port."""
-        asked = split_scheme_name_port(identity)
-        if asked is None:
+        parts = split_scheme_name_port(identity)
+        if parts is None:
             raise BadRequest(f"invalid pod request {quote(identity)}")
-        pod = await self.pod(ctx, asked.name)
-        number = port_number(asked.port) if asked.port else _first_port(pod)
+        pod = await self.pod(ctx, parts.name)
+        number = port_number(parts.port) if parts.port else _first_port(pod)
         if (simulated := await self._kubelets.simulated_pod(pod, number)) is not None:
             return simulated
         address = proxyable_address(first_address(pod))
-        tls = self._kubelets.config.unverified_tls if asked.scheme == "https" else None
+        tls = self._kubelets.config.unverified_tls if parts.scheme == "https" else None
         return Target(address, number, "", tls=tls)
 
     def _target(
@@ -120,7 +120,9 @@ def first_address(pod: Json) -> str:
 
 def _first_port(pod: Json) -> int:
     containers = (pod.get("spec") or {}).get("containers") or ()
-    return next((each["ports"][0].get("containerPort") or 0 for each in containers if each.get("ports")), 0)
+    return next(
+        (container["ports"][0].get("containerPort") or 0 for container in containers if container.get("ports")), 0
+    )
 
 
 _BROADCAST = IPv4Address("255.255.255.255")
@@ -160,12 +162,12 @@ def _meanings(address: Address) -> Iterator[Address]:
 async def proxyable_address_of(host: str) -> str:
     """Resolve the host. Raises BadRequest if any address of the host is excluded from proxying."""
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        infos = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except socket.gaierror:
         raise BadRequest(f"lookup {host}: no such host") from None
-    if not found:
+    if not infos:
         raise BadRequest("no addresses for hostname")
-    first, *_ = [proxyable_address(str(place[0])) for *_, place in found]
+    first, *_ = [proxyable_address(str(sockaddr[0])) for *_, sockaddr in infos]
     return first
 
 

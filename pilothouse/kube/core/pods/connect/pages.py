@@ -33,12 +33,12 @@ def rewritten_page(page: Stream, encoding: str, links: Links) -> Stream:
 
 
 async def _plain_page(page: Stream, links: Links) -> AsyncIterator[bytes]:
-    rewriter, done = LinkRewriter(links), 0
+    rewriter, size = LinkRewriter(links), 0
     try:
         async for step in _steps(page):
-            last = done + len(step) > LARGEST_PAGE >= done
-            yield step if done > LARGEST_PAGE else await offload_by_size(len(step), rewriter.feed, step, last=last)
-            done += len(step)
+            last = size + len(step) > LARGEST_PAGE >= size
+            yield step if size > LARGEST_PAGE else await offload_by_size(len(step), rewriter.feed, step, last=last)
+            size += len(step)
         yield rewriter.feed(b"", last=True)
     finally:
         await close_stream(page)

@@ -39,8 +39,8 @@ class StreamStorage:
     async def connect(self, ctx: RequestContext, name: str, request: Request) -> Response:
         await ensure_may_create(request, self.authorizer)
         pod = await self.locations.pod(ctx, name)
-        wanted = {each: bool(boolean(request, each)) for each in _STREAMS}
-        parameters = list(self._parameters(request, wanted))
+        streams = {stream: bool(boolean(request, stream)) for stream in _STREAMS}
+        parameters = list(self._parameters(request, streams))
         location = await self.locations.stream(pod, self.action, request.param("container"), parameters)
         if _handled_here("TranslateStreamCloseWebsocketRequests", self.action, location):
             # Import the translation on first use.
@@ -48,11 +48,11 @@ class StreamStorage:
             from pilothouse.apiserver.proxy.stream_translator import is_translatable, translated
 
             if is_translatable(request):
-                return translated(request, location.target, SessionStreams(**wanted))
+                return translated(request, location.target, SessionStreams(**streams))
         return await upgraded(request, location.target)
 
-    def _parameters(self, request: Request, wanted: Mapping[str, bool]) -> Iterator[tuple[str, str]]:
-        yield from ((parameter, "1") for name, parameter in _STREAMS.items() if wanted[name])
+    def _parameters(self, request: Request, streams: Mapping[str, bool]) -> Iterator[tuple[str, str]]:
+        yield from ((parameter, "1") for name, parameter in _STREAMS.items() if streams[name])
         if self.action == "exec":
             yield from (("command", word) for word in request.query.get("command") or ())
 
@@ -137,14 +137,14 @@ async def ensure_may_create(request: Request, authorizer: Authorizer) -> None:
 
 
 def _wanted_ports(request: Request) -> list[int]:
-    found: list[int] = []
+    ports: list[int] = []
     for text in request.query.get("ports") or ():
         for part in text.split(","):
             try:
-                found.append(parse_int64(part))
+                ports.append(parse_int64(part))
             except ValueError as error:
                 raise BadRequest(str(error)) from None
-    return found
+    return ports
 
 
 NODE_PROXY_OPTIONS = GroupVersionKind("", "v1", "NodeProxyOptions")
@@ -156,11 +156,11 @@ class NodeProxy:
     methods: frozenset[str] = PROXIED_METHODS
 
     async def connect(self, ctx: RequestContext, name: str, request: Request) -> Response:
-        asked = split_scheme_name_port(name)
-        if asked is None:
+        parts = split_scheme_name_port(name)
+        if parts is None:
             raise BadRequest(f"invalid node request {quote(name)}")
-        kubelet = await self.kubelets.locate(asked.name)
-        port = port_number(asked.port) if asked.port else kubelet.port
+        kubelet = await self.kubelets.locate(parts.name)
+        port = port_number(parts.port) if parts.port else kubelet.port
         if kubelet.simulated_as and port == kubelet.port:
             return await proxied(request, self.kubelets.target(kubelet, ""))
         address = await proxyable_address_of(kubelet.host)
@@ -168,5 +168,5 @@ class NodeProxy:
         if port == kubelet.port:
             target = Target(kubelet.host, port, "", tls=config.tls, timeout=config.timeout, address=address)
             return await proxied(request, target)
-        tls = config.unverified_tls if asked.scheme == "https" else None
+        tls = config.unverified_tls if parts.scheme == "https" else None
         return await proxied(request, Target(kubelet.host, port, "", tls=tls, address=address))

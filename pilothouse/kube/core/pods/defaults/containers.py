@@ -28,9 +28,15 @@ def default_container(container: Json) -> None:
     round_up_requirements(container.get("resources"))
     for name in _PROBES:
         if (probe := container.get(name)) is not None:
-            _default_probe(probe)
+            for field, value in _PROBE_DEFAULTS.items():
+                probe.setdefault(field, value)
+            _default_http_get(probe.get("httpGet"))
+            if (grpc := probe.get("grpc")) is not None and grpc.get("service") is None:
+                grpc["service"] = ""
     if lifecycle := container.get("lifecycle"):
-        _default_lifecycle(lifecycle)
+        for name in _HOOKS:
+            if hook := lifecycle.get(name):
+                _default_http_get(hook.get("httpGet"))
 
 
 def pull_policy(image: str) -> str:
@@ -48,20 +54,6 @@ def default_host_ports(containers: list[Json] | None) -> None:
         for port in container.get("ports") or ():
             if not port.get("hostPort") and port.get("containerPort"):
                 port["hostPort"] = port["containerPort"]
-
-
-def _default_probe(probe: Json) -> None:
-    for name, value in _PROBE_DEFAULTS.items():
-        probe.setdefault(name, value)
-    _default_http_get(probe.get("httpGet"))
-    if (grpc := probe.get("grpc")) is not None and grpc.get("service") is None:
-        grpc["service"] = ""
-
-
-def _default_lifecycle(lifecycle: Json) -> None:
-    for name in _HOOKS:
-        if hook := lifecycle.get(name):
-            _default_http_get(hook.get("httpGet"))
 
 
 def _default_http_get(action: Json | None) -> None:

@@ -16,7 +16,7 @@ _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 _CONTAINER_STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 _GRACE_PERIOD = 30
 _INIT_CONTAINER_ANNOTATIONS = frozenset(
-    f"pod.{stage}.kubernetes.io/init-container{what}" for stage in ("alpha", "beta") for what in ("s", "-statuses")
+    f"pod.{stage}.kubernetes.io/init-container{suffix}" for stage in ("alpha", "beta") for suffix in ("s", "-statuses")
 )
 
 
@@ -36,7 +36,18 @@ def default_pod(pod: Json) -> None:
     if spec["terminationGracePeriodSeconds"] < 0:
         spec["terminationGracePeriodSeconds"] = 1
     if status := pod.get("status"):
-        _default_status(status)
+        for kind in _CONTAINER_STATUSES:
+            for container in status.get(kind) or ():
+                round_up(container.get("allocatedResources"))
+                round_up_requirements(container.get("resources"))
+        round_up(status.get("allocatedResources"))
+        round_up_requirements(status.get("resources"))
+        # podIP is the first of podIPs. If they differ, an older kubelet has written podIP alone.
+        address, addresses = status.get("podIP"), status.get("podIPs")
+        if address and (not addresses or addresses[0].get("ip") != address):
+            status["podIPs"] = [{"ip": address}]
+        elif addresses and addresses[0].get("ip"):
+            status["podIP"] = addresses[0]["ip"]
 
 
 def default_pod_template(template: Json) -> None:
@@ -75,18 +86,3 @@ def _drop_init_container_annotations(meta: Json) -> None:
         meta.pop("annotations")
         if others:
             meta["annotations"] = others
-
-
-def _default_status(status: Json) -> None:
-    for kind in _CONTAINER_STATUSES:
-        for container in status.get(kind) or ():
-            round_up(container.get("allocatedResources"))
-            round_up_requirements(container.get("resources"))
-    round_up(status.get("allocatedResources"))
-    round_up_requirements(status.get("resources"))
-    # podIP is the first of podIPs. If they differ, an older kubelet has written podIP alone.
-    address, addresses = status.get("podIP"), status.get("podIPs")
-    if address and (not addresses or addresses[0].get("ip") != address):
-        status["podIPs"] = [{"ip": address}]
-    elif addresses and addresses[0].get("ip"):
-        status["podIP"] = addresses[0]["ip"]

@@ -38,34 +38,24 @@ def default_pod_level_resources(spec: Json) -> None:
     resources = spec.get("resources")
     if resources is None:
         return
-    _limit_huge_pages(spec, resources)
-    _request_for_pod(spec, resources)
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    if limits or requests:
+        for name, amount in aggregate_limits(spec).items():
+            if is_huge_page(name) and name not in requests:
+                limits.setdefault(name, str(amount))
+        if limits:
+            resources["limits"] = limits
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    if limits:
+        for name, amount in aggregate_requests(spec).items():
+            if is_pod_level(name) and is_overcommit_allowed(name):
+                requests.setdefault(name, str(amount))
+        for name, text in limits.items():
+            if is_pod_level(name):
+                requests.setdefault(name, text)
+        if requests:
+            resources["requests"] = requests
 
 
 def is_pod_level(name: str) -> bool:
     return name in ("cpu", "memory") or is_huge_page(name)
-
-
-def _limit_huge_pages(spec: Json, resources: Json) -> None:
-    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    if not limits and not requests:
-        return
-    for name, amount in aggregate_limits(spec).items():
-        if is_huge_page(name) and name not in requests:
-            limits.setdefault(name, str(amount))
-    if limits:
-        resources["limits"] = limits
-
-
-def _request_for_pod(spec: Json, resources: Json) -> None:
-    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    if not limits:
-        return
-    for name, amount in aggregate_requests(spec).items():
-        if is_pod_level(name) and is_overcommit_allowed(name):
-            requests.setdefault(name, str(amount))
-    for name, text in limits.items():
-        if is_pod_level(name):
-            requests.setdefault(name, text)
-    if requests:
-        resources["requests"] = requests

@@ -20,27 +20,26 @@ def validate_resource_claims(claims: Sequence[Json], path: Path, *, is_mirror_po
         if is_mirror_pod:
             yield forbidden(NO_FIELD, "static pods do not support resource claims")
         else:
-            yield from _validate_claim(claim, path.index(position), names)
-
-
-def _validate_claim(claim: Json, path: Path, taken: set[str]) -> Errors:
-    name = claim.get("name") or ""
-    if not name:
-        yield required(path.child("name"))
-    elif name in taken:
-        yield duplicate(path.child("name"), name)
-    else:
-        yield from dns_label(name, path.child("name"))
-        taken.add(name)
-    sources = [source for source in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(source) is not None]
-    if len(sources) > 1:
-        why = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-        yield invalid(path, internal_form("PodResourceClaim", claim), why)
-    if not sources:
-        why = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-        yield invalid(path, internal_form("PodResourceClaim", claim), why)
-    for source in sources:
-        yield from follow(name_is_dns_subdomain, claim[source], path.child(source))
+            claim_path = path.index(position)
+            name = claim.get("name") or ""
+            if not name:
+                yield required(claim_path.child("name"))
+            elif name in names:
+                yield duplicate(claim_path.child("name"), name)
+            else:
+                yield from dns_label(name, claim_path.child("name"))
+                names.add(name)
+            sources = [
+                source for source in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(source) is not None
+            ]
+            if len(sources) > 1:
+                reason = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+                yield invalid(claim_path, internal_form("PodResourceClaim", claim), reason)
+            if not sources:
+                reason = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+                yield invalid(claim_path, internal_form("PodResourceClaim", claim), reason)
+            for source in sources:
+                yield from follow(name_is_dns_subdomain, claim[source], claim_path.child(source))
 
 
 def validate_readiness_gates(gates: Sequence[Json], path: Path) -> Errors:

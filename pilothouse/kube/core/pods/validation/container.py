@@ -58,7 +58,17 @@ def validate_container(container: Json, path: Path, pod: PodContext) -> Errors:
     if resources := container.get("resources"):
         yield from validate_container_resources(resources, path.child("resources"), pod.claim_names, pod.options)
     if policies := container.get("resizePolicy"):
-        yield from _validate_resize_policies(policies, path.child("resizePolicy"), pod.restart_policy)
+        resize_policy_path = path.child("resizePolicy")
+        seen: set[str] = set()
+        for position, policy in enumerate(policies):
+            resource, restart = policy.get("resourceName") or "", policy.get("restartPolicy") or ""
+            if resource in seen:
+                yield duplicate(resize_policy_path.index(position), resource)
+            seen.add(resource)
+            yield from required_one_of(resource, resize_policy_path, _RESIZED)
+            yield from required_one_of(restart, resize_policy_path, _RESIZE_POLICIES)
+            if pod.restart_policy == "Never" and restart != "NotRequired":
+                yield invalid(resize_policy_path, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'")
     if (context := container.get("securityContext")) is not None:
         yield from validate_security_context(context, path.child("securityContext"), host_users=pod.host_users)
 
@@ -70,19 +80,6 @@ def validate_image_whitespace(container: Json, path: Path) -> Errors:
         yield invalid(path.child("image"), image, "must not have leading or trailing whitespace")
 
 
-def _validate_resize_policies(policies: Sequence[Json], path: Path, pod_policy: str) -> Errors:
-    seen: set[str] = set()
-    for position, policy in enumerate(policies):
-        resource, restart = policy.get("resourceName") or "", policy.get("restartPolicy") or ""
-        if resource in seen:
-            yield duplicate(path.index(position), resource)
-        seen.add(resource)
-        yield from required_one_of(resource, path, _RESIZED)
-        yield from required_one_of(restart, path, _RESIZE_POLICIES)
-        if pod_policy == "Never" and restart != "NotRequired":
-            yield invalid(path, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'")
-
-
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 
 
@@ -91,7 +88,14 @@ def validate_container_ports(ports: Sequence[Json], path: Path) -> Errors:
     for position, port in enumerate(ports):
         at = path.index(position)
         if name := port.get("name"):
-            yield from _validate_name(name, at.child("name"), names)
+            name_path = at.child("name")
+            messages = is_valid_port_name(name)
+            for message in messages:
+                yield invalid(name_path, name, message)
+            if not messages:
+                if name in names:
+                    yield duplicate(name_path, name)
+                names.add(name)
         if not port.get("containerPort"):
             yield required(at.child("containerPort"))
         else:
@@ -102,17 +106,6 @@ def validate_container_ports(ports: Sequence[Json], path: Path) -> Errors:
             yield from required_one_of(protocol or "", at.child("protocol"), PROTOCOLS)
 
 
-def _validate_name(name: str, path: Path, taken: set[str]) -> Errors:
-    messages = is_valid_port_name(name)
-    for message in messages:
-        yield invalid(path, name, message)
-    if messages:
-        return
-    if name in taken:
-        yield duplicate(path, name)
-    taken.add(name)
-
-
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 _RECURSIVE_READ_ONLY = ("Disabled", "Enabled", "IfPossible")
 
@@ -121,51 +114,47 @@ def validate_volume_mounts(mounts: Sequence[Json], container: Json, volumes: Map
     devices = {device.get("name"): device.get("devicePath") for device in container.get("volumeDevices") or ()}
     device_paths, places = set(devices.values()), set[str]()
     for position, mount in enumerate(mounts):
-        at, name, place = path.index(position), mount.get("name") or "", mount.get("mountPath") or ""
+        at, name, mount_path = path.index(position), mount.get("name") or "", mount.get("mountPath") or ""
         if not name:
             yield required(at.child("name"))
         if name not in volumes:
             yield not_found(at.child("name"), name)
-        if not place:
+        if not mount_path:
             yield required(at.child("mountPath"))
-        if place in places:
-            yield invalid(at.child("mountPath"), place, "must be unique")
-        places.add(place)
+        if mount_path in places:
+            yield invalid(at.child("mountPath"), mount_path, "must be unique")
+        places.add(mount_path)
         if name in devices:
             yield invalid(at.child("name"), name, "must not already exist in volumeDevices")
-        if place in device_paths:
-            yield invalid(at.child("mountPath"), place, "must not already exist as a path in volumeDevices")
+        if mount_path in device_paths:
+            yield invalid(at.child("mountPath"), mount_path, "must not already exist as a path in volumeDevices")
         if mount.get("subPath"):
             yield from local_descending_path(mount["subPath"], path.child("subPath"))
         if expression := mount.get("subPathExpr"):
             if mount.get("subPath"):
                 yield invalid(at.child("subPathExpr"), expression, "subPathExpr and subPath are mutually exclusive")
             yield from local_descending_path(expression, path.child("subPathExpr"))
-        yield from _validate_propagation(mount, container, path.child("mountPropagation"))
-        yield from _validate_recursive_read_only(mount, path.child("recursiveReadOnly"))
-
-
-def _validate_propagation(mount: Json, container: Json, path: Path) -> Errors:
-    mode = mount.get("mountPropagation")
-    if mode is None:
-        return
-    if mode not in _PROPAGATIONS:
-        yield not_supported(path, mode, _PROPAGATIONS)
-    if mode == "Bidirectional" and not (container.get("securityContext") or {}).get("privileged"):
-        yield forbidden(path, "Bidirectional mount propagation is available only to privileged containers")
-
-
-def _validate_recursive_read_only(mount: Json, path: Path) -> Errors:
-    mode = mount.get("recursiveReadOnly")
-    if mode is None or mode == "Disabled":
-        return
-    if mode not in _RECURSIVE_READ_ONLY:
-        yield not_supported(path, mode, _RECURSIVE_READ_ONLY)
-        return
-    if not mount.get("readOnly"):
-        yield forbidden(path, "may only be specified when readOnly is true")
-    if mount.get("mountPropagation") not in (None, "None"):
-        yield forbidden(path, "may only be specified when mountPropagation is None or not specified")
+        propagation_path = path.child("mountPropagation")
+        mode = mount.get("mountPropagation")
+        if mode is not None:
+            if mode not in _PROPAGATIONS:
+                yield not_supported(propagation_path, mode, _PROPAGATIONS)
+            if mode == "Bidirectional" and not (container.get("securityContext") or {}).get("privileged"):
+                yield forbidden(
+                    propagation_path, "Bidirectional mount propagation is available only to privileged containers"
+                )
+        recursive_read_only_path = path.child("recursiveReadOnly")
+        mode = mount.get("recursiveReadOnly")
+        if mode is not None and mode != "Disabled":
+            if mode not in _RECURSIVE_READ_ONLY:
+                yield not_supported(recursive_read_only_path, mode, _RECURSIVE_READ_ONLY)
+            else:
+                if not mount.get("readOnly"):
+                    yield forbidden(recursive_read_only_path, "may only be specified when readOnly is true")
+                if mount.get("mountPropagation") not in (None, "None"):
+                    yield forbidden(
+                        recursive_read_only_path, "may only be specified when mountPropagation is None or not specified"
+                    )
 
 
 def validate_volume_devices(
@@ -176,36 +165,30 @@ def validate_volume_devices(
     names: set[str] = set()
     places: set[str] = set()
     for position, device in enumerate(devices):
-        at, name, place = path.index(position), device.get("name") or "", device.get("devicePath") or ""
-        yield from _validate_device_name(name, at.child("name"), volumes, names)
-        yield from _validate_device_path(place, at.child("devicePath"), places)
+        at, name, device_path = path.index(position), device.get("name") or "", device.get("devicePath") or ""
+        name_path = at.child("name")
+        volume = volumes.get(name)
+        if not name:
+            yield required(name_path)
+        if name in names:
+            yield invalid(name_path, name, "must be unique")
+        if volume is None:
+            yield not_found(name_path, name)
+        elif "persistentVolumeClaim" not in volume and "ephemeral" not in volume:
+            reason = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+            yield invalid(name_path, name, reason)
+        devices_path = at.child("devicePath")
+        if not device_path:
+            yield required(devices_path)
+        if device_path in places:
+            yield invalid(devices_path, device_path, "must be unique")
+        if device_path and any(no_backsteps(device_path, devices_path)):
+            yield invalid(devices_path, device_path, "can not contain backsteps ('..')")
+        else:
+            places.add(device_path)
         if name in mounts:
             yield invalid(at.child("name"), name, "must not already exist in volumeMounts")
-        if place in mount_paths:
-            yield invalid(at.child("devicePath"), place, "must not already exist as a path in volumeMounts")
+        if device_path in mount_paths:
+            yield invalid(at.child("devicePath"), device_path, "must not already exist as a path in volumeMounts")
         if name:
             names.add(name)
-
-
-def _validate_device_name(name: str, path: Path, volumes: Mapping[str, Json], taken: set[str]) -> Errors:
-    volume = volumes.get(name)
-    if not name:
-        yield required(path)
-    if name in taken:
-        yield invalid(path, name, "must be unique")
-    if volume is None:
-        yield not_found(path, name)
-    elif "persistentVolumeClaim" not in volume and "ephemeral" not in volume:
-        why = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
-        yield invalid(path, name, why)
-
-
-def _validate_device_path(place: str, path: Path, taken: set[str]) -> Errors:
-    if not place:
-        yield required(path)
-    if place in taken:
-        yield invalid(path, place, "must be unique")
-    if place and any(no_backsteps(place, path)):
-        yield invalid(path, place, "can not contain backsteps ('..')")
-    else:
-        taken.add(place)

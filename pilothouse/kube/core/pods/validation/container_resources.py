@@ -68,8 +68,8 @@ def _validate_requirements(resources: Json, check_name: _NameRule, path: Path, o
             if amount != limit and not is_overcommit_allowed(name):
                 yield invalid(path.child("requests"), str(amount), f"must be equal to {name} limit of {limit}")
             elif amount > limit:
-                why = f"must be less than or equal to {name} limit of {limit}"
-                yield invalid(path.child("requests"), str(amount), why)
+                reason = f"must be less than or equal to {name} limit of {limit}"
+                yield invalid(path.child("requests"), str(amount), reason)
         elif not is_overcommit_allowed(name):
             yield required(path.child("limits"), "Limit must be set for non overcommitable resources")
         if is_huge_page(name):
@@ -121,7 +121,7 @@ def _validate_pod_resource_name(name: str, path: Path) -> Errors:
 def _validate_claims(claims: Sequence[Json], pod_claims: Set[str], path: Path) -> Errors:
     seen: dict[str, set[str]] = {}
     names = f": {', '.join(sorted(pod_claims)[:_MOST_NAMES])}" if pod_claims else " which is empty"
-    why = f"must be one of the names in pod.spec.resourceClaims{names}"
+    reason = f"must be one of the names in pod.spec.resourceClaims{names}"
     for position, claim in enumerate(claims):
         at, name = path.index(position), claim.get("name") or ""
         if not name:
@@ -129,7 +129,7 @@ def _validate_claims(claims: Sequence[Json], pod_claims: Set[str], path: Path) -
             continue
         yield from _validate_unique(claim, name, at, seen)
         if name not in pod_claims:
-            yield replace(not_found(at, name), detail=why)
+            yield replace(not_found(at, name), detail=reason)
 
 
 def _validate_unique(claim: Json, name: str, path: Path, seen: dict[str, set[str]]) -> Errors:

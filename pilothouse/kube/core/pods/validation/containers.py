@@ -73,8 +73,8 @@ def validate_init_containers(
         policy = container.get("restartPolicy")
         if policy == "Always" and not pod.options.allow_restart_all_containers:
             if container.get("restartPolicyRules"):
-                why = "restartPolicyRules are not allowed for init containers with restart policy Always"
-                yield forbidden(at.child("restartPolicyRules"), why)
+                reason = "restartPolicyRules are not allowed for init containers with restart policy Always"
+                yield forbidden(at.child("restartPolicyRules"), reason)
         elif policy is not None:
             yield from _validate_restart_policy(container, at, pod)
         elif container.get("restartPolicyRules"):
@@ -88,20 +88,15 @@ def validate_init_containers(
         if is_sidecar(container):
             yield from _validate_long_running(container, at, pod)
         else:
-            yield from _refuse_long_running(container, at, pod)
-
-
-def _refuse_long_running(container: Json, path: Path, pod: PodContext) -> Errors:
-    for name in _LONG_RUNNING:
-        if container.get(name) is not None:
-            yield forbidden(path.child(name), "may not be set for init containers without restartPolicy=Always")
-    if pod.options.allow_restart_container_for_init:
-        return
-    for position, policy in enumerate(container.get("resizePolicy") or ()):
-        if policy.get("restartPolicy") == "RestartContainer":
-            at = path.child("resizePolicy").index(position).child("restartPolicy")
-            why = "must not be set to 'RestartContainer' for non-sidecar initContainers"
-            yield invalid(at, "RestartContainer", why)
+            for name in _LONG_RUNNING:
+                if container.get(name) is not None:
+                    yield forbidden(at.child(name), "may not be set for init containers without restartPolicy=Always")
+            if not pod.options.allow_restart_container_for_init:
+                for position, policy in enumerate(container.get("resizePolicy") or ()):
+                    if policy.get("restartPolicy") == "RestartContainer":
+                        field_path = at.child("resizePolicy").index(position).child("restartPolicy")
+                        reason = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+                        yield invalid(field_path, "RestartContainer", reason)
 
 
 def _validate_long_running(container: Json, path: Path, pod: PodContext) -> Errors:
@@ -118,10 +113,10 @@ def _validate_host_ports(containers: Iterable[tuple[int, Json]], path: Path) -> 
         for index, port in enumerate(container.get("ports") or ()):
             if not port.get("hostPort"):
                 continue
-            place = f"{port.get('protocol') or ''}/{port.get('hostIP') or ''}/{port['hostPort']}"
-            if place in taken:
-                yield duplicate(path.index(position).child("ports").index(index).child("hostPort"), place)
-            taken.add(place)
+            address = f"{port.get('protocol') or ''}/{port.get('hostIP') or ''}/{port['hostPort']}"
+            if address in taken:
+                yield duplicate(path.index(position).child("ports").index(index).child("hostPort"), address)
+            taken.add(address)
 
 
 def validate_ephemeral_containers(
@@ -139,19 +134,14 @@ def validate_ephemeral_containers(
         target = container.get("targetContainerName")
         if target and target not in targets:
             yield not_found(at.child("targetContainerName"), target)
-        yield from _validate_only_debugging(container, at)
-
-
-def _validate_only_debugging(container: Json, path: Path) -> Errors:
-    """Reject fields of long-running services in ephemeral containers."""
-    for name in _NOT_IN_EPHEMERAL:
-        value = container.get(name)
-        if value or (value is not None and name != "resources"):
-            yield forbidden(path.child(name), _NO_EPHEMERAL)
-    for position, mount in enumerate(container.get("volumeMounts") or ()):
-        for name in ("subPath", "subPathExpr"):
-            if mount.get(name):
-                yield forbidden(path.child("volumeMounts").index(position).child(name), _NO_EPHEMERAL)
+        for name in _NOT_IN_EPHEMERAL:
+            value = container.get(name)
+            if value or (value is not None and name != "resources"):
+                yield forbidden(at.child(name), _NO_EPHEMERAL)
+        for position, mount in enumerate(container.get("volumeMounts") or ()):
+            for name in ("subPath", "subPathExpr"):
+                if mount.get(name):
+                    yield forbidden(at.child("volumeMounts").index(position).child(name), _NO_EPHEMERAL)
 
 
 def _validate_restart_policy(container: Json, path: Path, pod: PodContext) -> Errors:
@@ -166,18 +156,17 @@ def _validate_restart_policy(container: Json, path: Path, pod: PodContext) -> Er
         yield too_many(path.child("restartPolicyRules"), len(rules), _MAX_RESTART_RULES)
     actions = _RESTART_ACTIONS if pod.options.allow_restart_all_containers else _RESTART_ACTIONS[:1]
     for position, rule in enumerate(rules):
-        yield from _validate_restart_rule(rule, path.child("restartPolicyRules").index(position), actions)
-
-
-def _validate_restart_rule(rule: Json, path: Path, actions: Sequence[str]) -> Errors:
-    yield from one_of(rule.get("action") or "", path.child("action"), actions)
-    codes = rule.get("exitCodes")
-    if codes is None:
-        yield required(path.child("exitCodes"), "must be specified")
-        return
-    yield from one_of(codes.get("operator") or "", path.child("exitCodes", "operator"), _EXIT_CODE_OPERATORS)
-    if len(codes.get("values") or ()) > _MAX_EXIT_CODES:
-        yield too_many(path.child("exitCodes", "values"), len(codes["values"]), _MAX_EXIT_CODES)
+        rule_path = path.child("restartPolicyRules").index(position)
+        yield from one_of(rule.get("action") or "", rule_path.child("action"), actions)
+        codes = rule.get("exitCodes")
+        if codes is None:
+            yield required(rule_path.child("exitCodes"), "must be specified")
+        else:
+            yield from one_of(
+                codes.get("operator") or "", rule_path.child("exitCodes", "operator"), _EXIT_CODE_OPERATORS
+            )
+            if len(codes.get("values") or ()) > _MAX_EXIT_CODES:
+                yield too_many(rule_path.child("exitCodes", "values"), len(codes["values"]), _MAX_EXIT_CODES)
 
 
 _SCHEMES = ("HTTP", "HTTPS")
@@ -222,20 +211,26 @@ def validate_lifecycle(lifecycle: Json, path: Path, pod: PodContext) -> Errors:
         if (hook := lifecycle.get(name)) is not None:
             yield from _validate_handler(hook, _HOOK_ACTIONS, path.child(name), pod.grace_period)
     if (signal := lifecycle.get("stopSignal")) is not None:
-        yield from _validate_stop_signal(signal, path.child("stopSignal"), pod.os_name)
+        stop_signal_path = path.child("stopSignal")
+        if pod.os_name is None:
+            yield forbidden(stop_signal_path, "may not be set for containers with empty `spec.os.name`")
+        else:
+            supported = _SIGNALS.get(pod.os_name)
+            if supported is not None and signal not in supported:
+                yield not_supported(stop_signal_path, signal, supported)
 
 
 def _validate_handler(handler: Json, actions: dict[str, _Action], path: Path, grace_period: int | None) -> Errors:
-    found = False
+    has_handler = False
     for name, validate in actions.items():
         if (action := handler.get(name)) is None:
             continue
-        if found:
+        if has_handler:
             yield forbidden(path.child(name), "may not specify more than 1 handler type")
         else:
             yield from validate(action, path.child(name), grace_period)
-        found = True
-    if not found:
+        has_handler = True
+    if not has_handler:
         yield required(path, "must specify a handler type")
 
 
@@ -260,17 +255,8 @@ def _validate_sleep(action: Json, path: Path, grace_period: int | None) -> Error
     seconds = action.get("seconds") or 0
     # A missing grace period is reported elsewhere.
     if grace_period is not None and not 0 <= seconds <= grace_period:
-        why = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_period})"
-        yield invalid(path, seconds, why)
-
-
-def _validate_stop_signal(signal: str, path: Path, os_name: str | None) -> Errors:
-    if os_name is None:
-        yield forbidden(path, "may not be set for containers with empty `spec.os.name`")
-        return
-    supported = _SIGNALS.get(os_name)
-    if supported is not None and signal not in supported:
-        yield not_supported(path, signal, supported)
+        reason = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_period})"
+        yield invalid(path, seconds, reason)
 
 
 _PROBE_ACTIONS: dict[str, _Action] = {

@@ -25,23 +25,20 @@ def validate_env(variables: Sequence[Json], path: Path) -> Errors:
                 yield invalid(path.index(position).child("name"), name, message)
         if (source := variable.get("valueFrom")) is not None:
             has_value = bool(variable.get("value"))
-            yield from _validate_value_from(source, path.index(position).child("valueFrom"), has_value=has_value)
-
-
-def _validate_value_from(source: Json, path: Path, *, has_value: bool) -> Errors:
-    found = 0
-    for name, validate in _SOURCES.items():
-        if (reference := source.get(name)) is not None:
-            found += 1
-            yield from validate(reference, path.child(name))
-    if not found:
-        files = enabled("EnvFiles")
-        *names, last = (f"`{name}`" for name in _SOURCES if files or name != "fileKeyRef")
-        yield invalid(path, "", f"must specify one of: {', '.join(names)} or {last}")
-    elif has_value:
-        yield invalid(path, "", "may not be specified when `value` is not empty")
-    elif found > 1:
-        yield invalid(path, "", _TOO_MANY_SOURCES)
+            value_from_path = path.index(position).child("valueFrom")
+            count = 0
+            for name, validate in _SOURCES.items():
+                if (reference := source.get(name)) is not None:
+                    count += 1
+                    yield from validate(reference, value_from_path.child(name))
+            if not count:
+                files = enabled("EnvFiles")
+                *names, last = (f"`{name}`" for name in _SOURCES if files or name != "fileKeyRef")
+                yield invalid(value_from_path, "", f"must specify one of: {', '.join(names)} or {last}")
+            elif has_value:
+                yield invalid(value_from_path, "", "may not be specified when `value` is not empty")
+            elif count > 1:
+                yield invalid(value_from_path, "", _TOO_MANY_SOURCES)
 
 
 def _validate_key(reference: Json, path: Path) -> Errors:
@@ -69,26 +66,23 @@ def _validate_file_key(reference: Json, path: Path) -> Errors:
 
 def validate_env_from(sources: Sequence[Json], path: Path) -> Errors:
     for position, source in enumerate(sources):
-        at, found = path.index(position), 0
+        at, count = path.index(position), 0
         if source.get("prefix"):
             yield from follow(is_relaxed_env_var_name, source["prefix"], at.child("prefix"))
         for name in ("configMapRef", "secretRef"):
             if (reference := source.get(name)) is not None:
-                found += 1
-                yield from _validate_env_source(reference, at.child(name, "name"))
-        if not found:
+                count += 1
+                name_path = at.child(name, "name")
+                object_name = reference.get("name")
+                if not object_name:
+                    yield required(name_path)
+                else:
+                    for message in name_is_dns_subdomain(object_name, True):
+                        yield invalid(name_path, object_name, message)
+        if not count:
             yield invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
-        elif found > 1:
+        elif count > 1:
             yield invalid(path, "", _TOO_MANY_SOURCES)
-
-
-def _validate_env_source(reference: Json, path: Path) -> Errors:
-    name = reference.get("name")
-    if not name:
-        yield required(path)
-        return
-    for message in name_is_dns_subdomain(name, True):
-        yield invalid(path, name, message)
 
 
 ENV_FIELDS = (
@@ -132,7 +126,14 @@ def validate_field_reference(reference: Json, allowed: tuple[str, ...], path: Pa
     if not field:
         yield required(path.child("fieldPath"))
         return
-    problem = _problem(version, field)
+    if version != "v1":
+        problem = f"unsupported pod version: {version}"
+    else:
+        name, subscript = split_subscript(field)
+        if subscript is not None:
+            problem = "" if name in _WITH_SUBSCRIPT else f"field label does not support subscript: {field}"
+        else:
+            problem = "" if field in _KNOWN_FIELDS or field == "spec.host" else label_not_supported(field)
     if problem:
         yield invalid(path.child("fieldPath"), field, f"error converting fieldPath: {problem}")
         return
@@ -164,27 +165,19 @@ def validate_resource_reference(reference: Json, path: Path, *, of_volume: bool 
         yield not_supported(path.child("resource"), resource, _RESOURCES)
     divisor = reference.get("divisor") or "0"
     if parse_quantity(divisor):
-        yield from _validate_divisor(resource, str(parse_quantity(divisor)), path.child("divisor"))
-
-
-def _problem(version: str, field: str) -> str:
-    """Return the reason against a reference to the field, empty for a valid reference."""
-    if version != "v1":
-        return f"unsupported pod version: {version}"
-    name, subscript = split_subscript(field)
-    if subscript is not None:
-        return "" if name in _WITH_SUBSCRIPT else f"field label does not support subscript: {field}"
-    return "" if field in _KNOWN_FIELDS or field == "spec.host" else label_not_supported(field)
-
-
-def _validate_divisor(resource: str, divisor: str, path: Path) -> Errors:
-    kind = "hugepages" if resource.startswith(_HUGE_PAGES) else _DIVIDED.get(resource.partition(".")[2], "")
-    if kind == "cpu":
-        if divisor not in _CPU_DIVISORS:
-            yield invalid(path, resource, "only divisor's values 1m and 1 are supported with the cpu resource")
-    elif kind and divisor not in _BYTE_DIVISORS:
-        values = ", ".join(_BYTE_DIVISORS)
-        yield invalid(path, resource, f"only divisor's values {values} are supported with the {kind} resource")
+        amount = str(parse_quantity(divisor))
+        divisor_path = path.child("divisor")
+        kind = "hugepages" if resource.startswith(_HUGE_PAGES) else _DIVIDED.get(resource.partition(".")[2], "")
+        if kind == "cpu":
+            if amount not in _CPU_DIVISORS:
+                yield invalid(
+                    divisor_path, resource, "only divisor's values 1m and 1 are supported with the cpu resource"
+                )
+        elif kind and amount not in _BYTE_DIVISORS:
+            values = ", ".join(_BYTE_DIVISORS)
+            yield invalid(
+                divisor_path, resource, f"only divisor's values {values} are supported with the {kind} resource"
+            )
 
 
 _SOURCES: dict[str, Callable[[Json, Path], Errors]] = {

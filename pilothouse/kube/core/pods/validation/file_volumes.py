@@ -80,59 +80,46 @@ def validate_projected(source: Json, path: Path, *, allow_any_token_path: bool =
         at = path.child("sources").index(position)
         for kind in ("secret", "configMap"):
             if (keyed := projection.get(kind)) is not None:
-                yield from _validate_projected_keys(keyed, at.child(kind), path, taken)
+                source_path = at.child(kind)
+                yield from non_empty(keyed.get("name"), source_path.child("name"))
+                for position, item in enumerate(keyed.get("items") or ()):
+                    yield from validate_key_to_path(item, source_path.child("items").index(position))
+                    yield from _claim(item.get("path"), keyed.get("name") or "", path, taken)
         if (downward := projection.get("downwardAPI")) is not None:
-            yield from _validate_downward(downward, at.child("downwardAPI"), path, taken)
+            for file in downward.get("items") or ():
+                yield from validate_downward_file(file, at.child("downwardAPI"))
+                yield from _claim(file.get("path"), file.get("path") or "", path, taken)
         if (token := projection.get("serviceAccountToken")) is not None:
-            yield from _validate_token(token, at.child("serviceAccountToken"), path, any_path=allow_any_token_path)
-        yield from _validate_certificates(projection, at, path, taken)
+            life, file = token.get("expirationSeconds") or 0, token.get("path")
+            yield from validate_token_expiration(life, at.child("serviceAccountToken").child("expirationSeconds"))
+            if not file:
+                yield required(path.child("path"))
+            elif not allow_any_token_path:
+                yield from local_non_reserved_path(file, path.child("path"))
+        if (bundle := projection.get("clusterTrustBundle")) is not None:
+            yield from validate_trust_bundle_projection(bundle, at.child("clusterTrustBundle"))
+            yield from _claim(bundle.get("path"), bundle.get("path") or "", path, taken)
+        if (certificate := projection.get("podCertificate")) is not None:
+            source_path = at.child("podCertificate")
+            yield from validate_pod_certificate_projection(certificate, source_path)
+            files = {name: certificate[name] for name in CERTIFICATE_PATHS if certificate.get(name)}
+            for name, file in files.items():
+                yield from local_non_reserved_path(file, source_path.child(name))
+                yield from _claim(file, file, path, taken)
+            if not files:
+                yield required(
+                    source_path, "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"
+                )
         if len(projection) > 1:
             yield forbidden(at, "may not specify more than 1 volume type per source")
 
 
-def _validate_projected_keys(source: Json, path: Path, volume: Path, taken: set[str]) -> Errors:
-    yield from non_empty(source.get("name"), path.child("name"))
-    for position, item in enumerate(source.get("items") or ()):
-        yield from validate_key_to_path(item, path.child("items").index(position))
-        yield from _claim(item.get("path"), source.get("name") or "", volume, taken)
-
-
-def _validate_downward(source: Json, path: Path, volume: Path, taken: set[str]) -> Errors:
-    for file in source.get("items") or ():
-        yield from validate_downward_file(file, path)
-        yield from _claim(file.get("path"), file.get("path") or "", volume, taken)
-
-
-def _validate_certificates(projection: Json, path: Path, volume: Path, taken: set[str]) -> Errors:
-    if (bundle := projection.get("clusterTrustBundle")) is not None:
-        yield from validate_trust_bundle_projection(bundle, path.child("clusterTrustBundle"))
-        yield from _claim(bundle.get("path"), bundle.get("path") or "", volume, taken)
-    if (certificate := projection.get("podCertificate")) is not None:
-        at = path.child("podCertificate")
-        yield from validate_pod_certificate_projection(certificate, at)
-        files = {name: certificate[name] for name in CERTIFICATE_PATHS if certificate.get(name)}
-        for name, file in files.items():
-            yield from local_non_reserved_path(file, at.child(name))
-            yield from _claim(file, file, volume, taken)
-        if not files:
-            yield required(at, "specify at least one of credentialBundlePath, keyPath, and certificateChainPath")
-
-
-def _claim(file: str | None, shown: str, volume: Path, taken: set[str]) -> Errors:
+def _claim(file: str | None, printed: str, volume: Path, taken: set[str]) -> Errors:
     if not file:
         return
     if file in taken:
-        yield invalid(volume, shown, "conflicting duplicate paths")
+        yield invalid(volume, printed, "conflicting duplicate paths")
     taken.add(file)
-
-
-def _validate_token(token: Json, path: Path, volume: Path, *, any_path: bool) -> Errors:
-    life, file = token.get("expirationSeconds") or 0, token.get("path")
-    yield from validate_token_expiration(life, path.child("expirationSeconds"))
-    if not file:
-        yield required(volume.child("path"))
-    elif not any_path:
-        yield from local_non_reserved_path(file, volume.child("path"))
 
 
 CERTIFICATE_PATHS = ("credentialBundlePath", "keyPath", "certificateChainPath")
@@ -146,7 +133,14 @@ def validate_trust_bundle_projection(source: Json, path: Path) -> Errors:
     if name is not None and signer is not None:
         yield invalid(path, _printed(source), "only one of name and signerName may be used")
     elif name is not None:
-        yield from _validate_named(name, source.get("labelSelector"), path)
+        selector = source.get("labelSelector")
+        if not name:
+            yield required(path.child("name"), "must be a valid object name")
+        signer_name = name.rpartition(":")[0].replace(":", "/")
+        for problem in cluster_trust_bundle_name_problems(signer_name, name, False):
+            yield invalid(path.child("name"), name, f"not a valid clustertrustbundlename: {problem}")
+        if selector is not None:
+            yield invalid(path.child("labelSelector"), selector, "labelSelector must be unset if name is specified")
     elif signer is not None:
         if not signer:
             yield required(path.child("signerName"), "must be a valid signer name")
@@ -157,16 +151,6 @@ def validate_trust_bundle_projection(source: Json, path: Path) -> Errors:
     if not source.get("path"):
         yield required(path.child("path"))
     yield from local_non_reserved_path(source.get("path") or "", path.child("path"))
-
-
-def _validate_named(name: str, selector: Json | None, path: Path) -> Errors:
-    if not name:
-        yield required(path.child("name"), "must be a valid object name")
-    signer = name.rpartition(":")[0].replace(":", "/")
-    for problem in cluster_trust_bundle_name_problems(signer, name, False):
-        yield invalid(path.child("name"), name, f"not a valid clustertrustbundlename: {problem}")
-    if selector is not None:
-        yield invalid(path.child("labelSelector"), selector, "labelSelector must be unset if name is specified")
 
 
 def validate_pod_certificate_projection(source: Json, path: Path) -> Errors:

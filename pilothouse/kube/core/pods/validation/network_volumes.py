@@ -71,8 +71,8 @@ def validate_fibre_channel(source: Json, path: Path) -> Errors:
     if not names and not ids:
         yield required(path.child("targetWWNs"), "must specify either targetWWNs or wwids, but not both")
     if names and ids:
-        why = "targetWWNs and wwids can not be specified simultaneously"
-        yield invalid(path.child("targetWWNs"), names, why)
+        reason = "targetWWNs and wwids can not be specified simultaneously"
+        yield invalid(path.child("targetWWNs"), names, reason)
     if names:
         if source.get("lun") is None:
             yield required(path.child("lun"), "lun is required if targetWWNs is specified")
@@ -85,8 +85,8 @@ def validate_quobyte(source: Json, path: Path) -> Errors:
     if not registry:
         yield required(path.child("registry"), _REGISTRY)
     elif len((source.get("tenant") or "").encode()) > _MAX_TENANT:
-        why = "must be a UUID and may not exceed a length of 64 characters"
-        yield required(path.child("tenant"), why)
+        reason = "must be a UUID and may not exceed a length of 64 characters"
+        yield required(path.child("tenant"), reason)
     else:
         for pair in registry.split(","):
             if not is_host_port(pair):
@@ -165,8 +165,8 @@ def validate_flex_volume(source: Json, path: Path) -> Errors:
     for option in sorted(source.get("options") or {}):
         domain = "." + option.partition("/")[0].lower()
         if domain.endswith(_RESERVED_DOMAINS):
-            why = "kubernetes.io and k8s.io namespaces are reserved"
-            yield invalid(path.child("options").key(option), option, why)
+            reason = "kubernetes.io and k8s.io namespaces are reserved"
+            yield invalid(path.child("options").key(option), option, reason)
 
 
 def validate_azure_disk(source: Json, path: Path) -> Errors:

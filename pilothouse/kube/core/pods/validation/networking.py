@@ -25,33 +25,33 @@ def validate_dns_config(spec: Json, path: Path) -> Errors:
             yield required(path, "must provide `dnsConfig` when `dnsPolicy` is None")
             return
         if not config.get("nameservers"):
-            why = "must provide at least one DNS nameserver when `dnsPolicy` is None"
-            yield required(path.child("nameservers"), why)
+            reason = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+            yield required(path.child("nameservers"), reason)
             return
     if config is not None:
-        yield from _validate_nameservers(config.get("nameservers") or [], path.child("nameservers"))
-        yield from _validate_searches(config.get("searches") or [], path.child("searches"))
+        servers = config.get("nameservers") or []
+        nameservers_path = path.child("nameservers")
+        if len(servers) > _MAX_NAMESERVERS:
+            yield invalid(nameservers_path, servers, f"must not have more than {_MAX_NAMESERVERS} nameservers")
+        for position, server in enumerate(servers):
+            yield from legacy_ip(nameservers_path.index(position), server)
+        searches = config.get("searches") or []
+        searches_path = path.child("searches")
+        if len(searches) > _MAX_SEARCHES:
+            yield invalid(searches_path, searches, f"must not have more than {_MAX_SEARCHES} search paths")
+        if len(" ".join(searches).encode()) > _MAX_SEARCH_CHARACTERS:
+            reason = (
+                f"must not have more than {_MAX_SEARCH_CHARACTERS} characters (including spaces) in the search list"
+            )
+            yield invalid(searches_path, searches, reason)
+        for position, search in enumerate(searches):
+            if search != ".":
+                yield from follow(
+                    is_dns1123_subdomain_with_underscore, search.removesuffix("."), searches_path.index(position)
+                )
         for position, option in enumerate(config.get("options") or ()):
             if not option.get("name"):
                 yield required(path.child("options").index(position), "must not be empty")
-
-
-def _validate_nameservers(servers: Sequence[str], path: Path) -> Errors:
-    if len(servers) > _MAX_NAMESERVERS:
-        yield invalid(path, servers, f"must not have more than {_MAX_NAMESERVERS} nameservers")
-    for position, server in enumerate(servers):
-        yield from legacy_ip(path.index(position), server)
-
-
-def _validate_searches(searches: Sequence[str], path: Path) -> Errors:
-    if len(searches) > _MAX_SEARCHES:
-        yield invalid(path, searches, f"must not have more than {_MAX_SEARCHES} search paths")
-    if len(" ".join(searches).encode()) > _MAX_SEARCH_CHARACTERS:
-        why = f"must not have more than {_MAX_SEARCH_CHARACTERS} characters (including spaces) in the search list"
-        yield invalid(path, searches, why)
-    for position, search in enumerate(searches):
-        if search != ".":
-            yield from follow(is_dns1123_subdomain_with_underscore, search.removesuffix("."), path.index(position))
 
 
 def validate_host_aliases(aliases: Sequence[Json], path: Path) -> Errors:
@@ -74,18 +74,18 @@ def validate_host_network_ports(spec: Json, path: Path, options: PodValidationOp
 
 def validate_host_users(spec: Json, path: Path, options: PodValidationOptions) -> Errors:
     """Reject a user namespace together with other namespaces of the host."""
-    why = "when `hostUsers` is false"
+    reason = "when `hostUsers` is false"
     if spec.get("hostNetwork") and not options.allow_user_namespaces_on_host_network:
-        yield forbidden(path.child("hostNetwork"), why)
+        yield forbidden(path.child("hostNetwork"), reason)
     if spec.get("hostPID"):
-        yield forbidden(path.child("HostPID"), why)
+        yield forbidden(path.child("HostPID"), reason)
     if spec.get("hostIPC"):
-        yield forbidden(path.child("HostIPC"), why)
+        yield forbidden(path.child("HostIPC"), reason)
     if options.allow_user_namespaces_with_devices:
         return
     for at, container in containers_with_path(spec, path):
         if container.get("volumeDevices"):
-            yield forbidden(at.child("volumeDevices"), why)
+            yield forbidden(at.child("volumeDevices"), reason)
 
 
 def validate_hostname_override(spec: Json, path: Path) -> Errors:

@@ -55,20 +55,16 @@ def validate_os(spec: Json, path: Path) -> Errors:
             if (part.get("securityContext") or {}).get("windowsOptions") is not None:
                 yield forbidden(at.child("securityContext", "windowsOptions"), _NO_WINDOWS_OPTIONS)
     else:
-        yield from _validate_windows(spec, path)
-
-
-def _validate_windows(spec: Json, path: Path) -> Errors:
-    context = spec.get("securityContext") or {}
-    for field in _POD_FIELDS:
-        part, _, name = field.rpartition(".")
-        if (context if part else spec).get(name) is not None:
-            yield forbidden(path.child(field), NOT_ON_WINDOWS)
-    for at, container in containers_with_path(spec, path):
-        context = container.get("securityContext") or {}
-        for name in _CONTAINER_FIELDS:
-            if context.get(name) is not None:
-                yield forbidden(at.child("securityContext", name), NOT_ON_WINDOWS)
+        context = spec.get("securityContext") or {}
+        for field in _POD_FIELDS:
+            parent, _, name = field.rpartition(".")
+            if (context if parent else spec).get(name) is not None:
+                yield forbidden(path.child(field), NOT_ON_WINDOWS)
+        for at, container in containers_with_path(spec, path):
+            context = container.get("securityContext") or {}
+            for name in _CONTAINER_FIELDS:
+                if context.get(name) is not None:
+                    yield forbidden(at.child("securityContext", name), NOT_ON_WINDOWS)
 
 
 _MAX_SPEC_KIB = 64
@@ -90,8 +86,8 @@ def validate_windows_options(options: Json, path: Path) -> Errors:
         if not spec:
             yield invalid(path.child("gmsaCredentialSpec"), spec, "gmsaCredentialSpec cannot be an empty string")
         elif len(spec.encode()) > _MAX_SPEC_KIB * 1024:
-            why = f"gmsaCredentialSpec size must be under {_MAX_SPEC_KIB} KiB"
-            yield invalid(path.child("gmsaCredentialSpec"), spec, why)
+            reason = f"gmsaCredentialSpec size must be under {_MAX_SPEC_KIB} KiB"
+            yield invalid(path.child("gmsaCredentialSpec"), spec, reason)
     if (user := options.get("runAsUserName")) is not None:
         for problem in _user_problems(user):
             yield invalid(path.child("runAsUserName"), user, problem)
@@ -115,7 +111,7 @@ def _domain_problems(domain: str) -> list[str]:
             _NET_BIOS.fullmatch(domain) or _DNS_NAME.fullmatch(domain)
         ),
     }
-    return [problem for problem, found in checks.items() if found]
+    return [problem for problem, violated in checks.items() if violated]
 
 
 def _account_problems(user: str) -> list[str]:
@@ -128,7 +124,7 @@ def _account_problems(user: str) -> list[str]:
             _BAD_USER.search(user)
         ),
     }
-    return [problem for problem, found in checks.items() if found]
+    return [problem for problem, violated in checks.items() if violated]
 
 
 def validate_host_processes(spec: Json, path: Path) -> Errors:
@@ -138,18 +134,18 @@ def validate_host_processes(spec: Json, path: Path) -> Errors:
     for at, container in containers_with_path(spec, path):
         own = _host_process(container)
         if of_pod is not None and own is not None and own != of_pod:
-            shown = "true" if of_pod else "false"
-            why = f"pod hostProcess value must be identical if both are specified, was {shown}"
-            yield invalid(at.child("securityContext", "windowsOptions", "hostProcess"), own, why)
+            printed = "true" if of_pod else "false"
+            reason = f"pod hostProcess value must be identical if both are specified, was {printed}"
+            yield invalid(at.child("securityContext", "windowsOptions", "hostProcess"), own, reason)
         inherited.append(of_pod if own is None else own)
     if not any(inherited):
         return
     if not all(inherited):
-        why = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
-        yield invalid(path, "", why)
+        reason = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
+        yield invalid(path, "", reason)
     if not spec.get("hostNetwork"):
-        why = "hostNetwork must be true if pod contains any hostProcess containers"
-        yield invalid(path.child("hostNetwork"), False, why)
+        reason = "hostNetwork must be true if pod contains any hostProcess containers"
+        yield invalid(path.child("hostNetwork"), False, reason)
     if not CAPABILITIES.allow_privileged:
         yield forbidden(path, "hostProcess containers are disallowed by cluster policy")
 

@@ -41,26 +41,32 @@ def _options(old: Json, *, resource_is_pod: bool) -> PodValidationOptions:
     return PodValidationOptions(
         resource_is_pod=resource_is_pod,
         allow_invalid_deletion_cost=new.allow_invalid_deletion_cost or not has_valid_deletion_cost(annotations_of(old)),
-        allow_invalid_selector_values=any(map(_has_bad_selectors, _pod_affinity_terms(affinity))),
+        allow_invalid_selector_values=any(
+            True
+            for term in _pod_affinity_terms(affinity)
+            for _ in validate_term_selectors(term, Path(), allow_invalid_values=False)
+        ),
         allow_invalid_node_affinity_values=has_invalid_values((affinity.get("nodeAffinity") or {}).get(REQUIRED)),
         allow_invalid_topology_spread_selector=any(
-            any(validate_label_selector(each.get("labelSelector"), Path())) for each in constraints
+            any(validate_label_selector(constraint.get("labelSelector"), Path())) for constraint in constraints
         ),
         allow_legacy_match_label_keys=new.allow_legacy_match_label_keys or any(map(_has_bad_label_keys, constraints)),
         allow_indivisible_huge_pages=any(map(_has_indivisible_huge_pages, all_containers(spec))),
-        allow_non_local_token_path=any(map(_leads_elsewhere, _token_paths(spec))),
+        allow_non_local_token_path=any(
+            True for path in _token_paths(spec) for _ in local_non_reserved_path(path, Path())
+        ),
         allow_namespaced_sysctls_on_host=any(
-            host_sysctl_problem(each.get("name") or "", spec) for each in context.get("sysctls") or ()
+            host_sysctl_problem(sysctl.get("name") or "", spec) for sysctl in context.get("sysctls") or ()
         ),
         allow_any_selinux_change_policy=new.allow_any_selinux_change_policy
         or context.get("seLinuxChangePolicy") is not None,
         allow_restart_container_for_init=any(map(_restarts_for_resize, spec.get("initContainers") or ())),
         allow_user_namespaces_with_devices=has_own_users
-        and any(each.get("volumeDevices") for each in all_containers(spec)),
+        and any(container.get("volumeDevices") for container in all_containers(spec)),
         allow_user_namespaces_on_host_network=new.allow_user_namespaces_on_host_network
         or (has_own_users and bool(spec.get("hostNetwork"))),
         allow_comparing_tolerations=new.allow_comparing_tolerations
-        or any(each.get("operator") in ("Lt", "Gt") for each in spec.get("tolerations") or ()),
+        or any(toleration.get("operator") in ("Lt", "Gt") for toleration in spec.get("tolerations") or ()),
         allow_restart_all_containers=new.allow_restart_all_containers or all_could_restart(spec),
     )
 
@@ -70,10 +76,6 @@ def _pod_affinity_terms(affinity: Json) -> Iterator[Json]:
         pods = affinity.get(kind) or {}
         yield from pods.get(REQUIRED) or ()
         yield from (weighted.get("podAffinityTerm") or {} for weighted in pods.get(PREFERRED) or ())
-
-
-def _has_bad_selectors(term: Json) -> bool:
-    return any(True for _ in validate_term_selectors(term, Path(), allow_invalid_values=False))
 
 
 def _has_bad_label_keys(constraint: Json) -> bool:
@@ -97,10 +99,6 @@ def _token_paths(spec: Json) -> Iterator[str]:
                 yield token.get("path") or ""
 
 
-def _leads_elsewhere(path: str) -> bool:
-    return any(True for _ in local_non_reserved_path(path, Path()))
-
-
 def _restarts_for_resize(container: Json) -> bool:
     policies = container.get("resizePolicy") or ()
-    return not is_sidecar(container) and any(each.get("restartPolicy") == "RestartContainer" for each in policies)
+    return not is_sidecar(container) and any(policy.get("restartPolicy") == "RestartContainer" for policy in policies)

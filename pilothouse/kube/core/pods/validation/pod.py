@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pilothouse.kinds.pods import MIRROR_POD
@@ -55,7 +55,17 @@ def _validate_pod(pod: Json, top: Path, options: PodValidationOptions) -> Errors
     yield from validate_pod_annotations(annotations_of(pod), spec, top.child("metadata", "annotations"), options)
     yield from validate_pod_spec(spec, path, options, pod=pod)
     if not spec.get("serviceAccountName") and spec.get("volumes"):
-        yield from _validate_no_tokens(spec["volumes"], path.child("volumes"))
+        for position, volume in enumerate(spec["volumes"]):
+            for index, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
+                if source.get("serviceAccountToken") is not None:
+                    at = (
+                        path.child("volumes")
+                        .index(position)
+                        .child("projected", "sources")
+                        .index(index)
+                        .child("serviceAccountToken")
+                    )
+                    yield forbidden(at, "must not be specified when serviceAccountName is not set")
     for kind in ("containers", "initContainers"):
         for position, container in enumerate(spec.get(kind) or ()):
             yield from validate_image_whitespace(container, path.child(kind).index(position))
@@ -69,16 +79,8 @@ def _validate_pod_template(template: Json, path: Path, options: PodValidationOpt
     yield from validate_pod_spec(spec, path.child("spec"), options)
     yield from validate_profiles_agree(annotations, spec, path.child("spec"))
     if spec.get("ephemeralContainers"):
-        why = "ephemeral containers not allowed in pod template"
-        yield forbidden(path.child("spec", "ephemeralContainers"), why)
-
-
-def _validate_no_tokens(volumes: Sequence[Json], path: Path) -> Errors:
-    for position, volume in enumerate(volumes):
-        for index, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
-            if source.get("serviceAccountToken") is not None:
-                at = path.index(position).child("projected", "sources").index(index).child("serviceAccountToken")
-                yield forbidden(at, "must not be specified when serviceAccountName is not set")
+        reason = "ephemeral containers not allowed in pod template"
+        yield forbidden(path.child("spec", "ephemeralContainers"), reason)
 
 
 TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
@@ -94,8 +96,8 @@ def validate_pod_annotations(
     if not annotations:
         return
     if MIRROR_POD in annotations and not spec.get("nodeName"):
-        why = "must set spec.nodeName if mirror pod annotation is set"
-        yield invalid(path.key(MIRROR_POD), annotations[MIRROR_POD], why)
+        reason = "must set spec.nodeName if mirror pod annotation is set"
+        yield invalid(path.key(MIRROR_POD), annotations[MIRROR_POD], reason)
     if annotations.get(TOLERATIONS):
         yield from _validate_tolerations(annotations[TOLERATIONS], path, options)
     if not options.allow_invalid_deletion_cost and not has_valid_deletion_cost(annotations):
@@ -133,15 +135,15 @@ def _validate_tolerations(text: str, path: Path, options: PodValidationOptions) 
         yield invalid(path, TOLERATIONS, str(error))
         return
     if value is not None and not isinstance(value, list):
-        why = f"json: cannot unmarshal {json_type(value)} into Go value of type []core.Toleration"
-        yield invalid(path, TOLERATIONS, why)
+        reason = f"json: cannot unmarshal {json_type(value)} into Go value of type []core.Toleration"
+        yield invalid(path, TOLERATIONS, reason)
         return
     allow = options.allow_comparing_tolerations
-    tolerations = [_toleration(each) for each in value or ()]
+    tolerations = [_toleration(item) for item in value or ()]
     yield from validate_tolerations(tolerations, path.child(TOLERATIONS), allow_comparisons=allow)
 
 
 def _toleration(value: Any) -> Json:
     """Return the toleration. Field names are case-insensitive, as in Go."""
-    given = {key.lower(): each for key, each in value.items()} if isinstance(value, dict) else {}
-    return {name: given[name.lower()] for name in _TOLERATION_FIELDS if given.get(name.lower()) is not None}
+    fields = {key.lower(): field for key, field in value.items()} if isinstance(value, dict) else {}
+    return {name: fields[name.lower()] for name in _TOLERATION_FIELDS if fields.get(name.lower()) is not None}

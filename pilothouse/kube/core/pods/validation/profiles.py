@@ -44,8 +44,8 @@ def validate_seccomp_profile(profile: Json, path: Path) -> Errors:
         yield not_supported(path.child("type"), kind, _TYPES)
     if kind != "Localhost":
         if name is not None:
-            shown = internal_form("SeccompProfile", profile)
-            yield invalid(path.child("localhostProfile"), shown, "can only be set when seccomp type is Localhost")
+            internal = internal_form("SeccompProfile", profile)
+            yield invalid(path.child("localhostProfile"), internal, "can only be set when seccomp type is Localhost")
     elif name is None:
         yield required(path.child("localhostProfile"), "must be set when seccomp type is Localhost")
     else:
@@ -55,7 +55,16 @@ def validate_seccomp_profile(profile: Json, path: Path) -> Errors:
 def validate_apparmor_profile(profile: Json, path: Path) -> Errors:
     kind, name = profile.get("type") or "", profile.get("localhostProfile")
     if kind == "Localhost":
-        yield from _validate_apparmor_name(name, path.child("localhostProfile"))
+        localhost_profile_path = path.child("localhostProfile")
+        if name is None:
+            yield required(localhost_profile_path, "must be set when AppArmor type is Localhost")
+        else:
+            if name != name.strip():
+                yield invalid(localhost_profile_path, name, "must not be padded with whitespace")
+            elif not name:
+                yield required(localhost_profile_path, "must be set when AppArmor type is Localhost")
+            if len(name.encode()) > _MAX_PROFILE_NAME:
+                yield too_long(localhost_profile_path, _MAX_PROFILE_NAME)
     elif kind in _TYPES:
         if name is not None:
             yield invalid(path.child("localhostProfile"), name, "can only be set when AppArmor type is Localhost")
@@ -63,18 +72,6 @@ def validate_apparmor_profile(profile: Json, path: Path) -> Errors:
         yield required(path.child("type"), "type is required when appArmorProfile is set")
     else:
         yield not_supported(path.child("type"), kind, _TYPES)
-
-
-def _validate_apparmor_name(name: str | None, path: Path) -> Errors:
-    if name is None:
-        yield required(path, "must be set when AppArmor type is Localhost")
-        return
-    if name != name.strip():
-        yield invalid(path, name, "must not be padded with whitespace")
-    elif not name:
-        yield required(path, "must be set when AppArmor type is Localhost")
-    if len(name.encode()) > _MAX_PROFILE_NAME:
-        yield too_long(path, _MAX_PROFILE_NAME)
 
 
 def validate_seccomp_annotations(annotations: Mapping[str, str], path: Path) -> Errors:
@@ -141,8 +138,8 @@ def _validate_same(annotation: str, profile: Json, path: Path, *, what: str, def
     if not agrees.get(kind or "", True):
         yield forbidden(path.child("type"), f"{what} type in annotation and field must match")
     elif kind == "Localhost" and annotation.removeprefix(LOCALHOST_PREFIX) != profile.get("localhostProfile"):
-        why = f"{what} profile in annotation and field must match"
-        yield forbidden(path.child("localhostProfile"), why)
+        reason = f"{what} profile in annotation and field must match"
+        yield forbidden(path.child("localhostProfile"), reason)
 
 
 _ADVICE = 'deprecated since v1.30; use the "appArmorProfile" field instead'

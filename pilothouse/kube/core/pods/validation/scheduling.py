@@ -24,31 +24,27 @@ KEY_IS_SELECTED_TWICE = "exists in both matchLabelKeys and labelSelector"
 
 def validate_affinity(affinity: Json, path: Path, options: PodValidationOptions) -> Errors:
     if (nodes := affinity.get("nodeAffinity")) is not None:
-        yield from _validate_node_affinity(nodes, path.child("nodeAffinity"), options)
+        node_affinity_path = path.child("nodeAffinity")
+        if (selector := nodes.get(REQUIRED)) is not None:
+            allow = options.allow_invalid_node_affinity_values
+            yield from validate_node_selector(selector, node_affinity_path.child(REQUIRED), allow_invalid_values=allow)
+        for position, term in enumerate(nodes.get(PREFERRED) or ()):
+            at = node_affinity_path.child(PREFERRED).index(position)
+            yield from _validate_weight(term.get("weight") or 0, at.child("weight"))
+            # Preferences may be unsatisfiable.
+            preference = term.get("preference") or {}
+            yield from validate_node_selector_term(preference, at.child("preference"), allow_invalid_values=True)
     for name in ("podAffinity", "podAntiAffinity"):
         if (pods := affinity.get(name)) is not None:
-            yield from _validate_pod_affinity(pods, path.child(name), options)
-
-
-def _validate_node_affinity(affinity: Json, path: Path, options: PodValidationOptions) -> Errors:
-    if (selector := affinity.get(REQUIRED)) is not None:
-        allow = options.allow_invalid_node_affinity_values
-        yield from validate_node_selector(selector, path.child(REQUIRED), allow_invalid_values=allow)
-    for position, term in enumerate(affinity.get(PREFERRED) or ()):
-        at = path.child(PREFERRED).index(position)
-        yield from _validate_weight(term.get("weight") or 0, at.child("weight"))
-        # Preferences may be unsatisfiable.
-        preference = term.get("preference") or {}
-        yield from validate_node_selector_term(preference, at.child("preference"), allow_invalid_values=True)
-
-
-def _validate_pod_affinity(affinity: Json, path: Path, options: PodValidationOptions) -> Errors:
-    for position, term in enumerate(affinity.get(REQUIRED) or ()):
-        yield from _validate_pod_term(term, path.child(REQUIRED).index(position), options)
-    for position, weighted in enumerate(affinity.get(PREFERRED) or ()):
-        at = path.child(PREFERRED).index(position)
-        yield from _validate_weight(weighted.get("weight") or 0, at.child("weight"))
-        yield from _validate_pod_term(weighted.get("podAffinityTerm") or {}, at.child("podAffinityTerm"), options)
+            affinity_path = path.child(name)
+            for position, term in enumerate(pods.get(REQUIRED) or ()):
+                yield from _validate_pod_term(term, affinity_path.child(REQUIRED).index(position), options)
+            for position, weighted in enumerate(pods.get(PREFERRED) or ()):
+                at = affinity_path.child(PREFERRED).index(position)
+                yield from _validate_weight(weighted.get("weight") or 0, at.child("weight"))
+                yield from _validate_pod_term(
+                    weighted.get("podAffinityTerm") or {}, at.child("podAffinityTerm"), options
+                )
 
 
 def _validate_weight(weight: int, path: Path) -> Errors:
@@ -85,11 +81,17 @@ def validate_label_keys(
     yield from _validate_key_names(match, selector, path.child("matchLabelKeys"))
     yield from _validate_key_names(mismatch, selector, path.child("mismatchLabelKeys"))
     if match and selector is not None:
-        yield from _validate_not_selected_twice(path, selector, match)
+        positions = {key: position for position, key in enumerate(match)}
+        seen = set(selector.get("matchLabels") or ())
+        for expression in selector.get("matchExpressions") or ():
+            key = expression.get("key") or ""
+            if key in positions and key in seen:
+                yield invalid(path.index(positions[key]), key, KEY_IS_SELECTED_TWICE)
+            seen.add(key)
     for position, key in enumerate(match):
         if key in mismatch:
-            why = "exists in both matchLabelKeys and mismatchLabelKeys"
-            yield invalid(path.child("matchLabelKeys").index(position), key, why)
+            reason = "exists in both matchLabelKeys and mismatchLabelKeys"
+            yield invalid(path.child("matchLabelKeys").index(position), key, reason)
 
 
 def _validate_key_names(keys: Collection[str], selector: Json | None, path: Path) -> Errors:
@@ -98,16 +100,6 @@ def _validate_key_names(keys: Collection[str], selector: Json | None, path: Path
         return
     for position, key in enumerate(keys):
         yield from validate_label_name(key, path.index(position))
-
-
-def _validate_not_selected_twice(path: Path, selector: Json, match: Sequence[str]) -> Errors:
-    positions = {key: position for position, key in enumerate(match)}
-    seen = set(selector.get("matchLabels") or ())
-    for expression in selector.get("matchExpressions") or ():
-        key = expression.get("key") or ""
-        if key in positions and key in seen:
-            yield invalid(path.index(positions[key]), key, KEY_IS_SELECTED_TWICE)
-        seen.add(key)
 
 
 _ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
@@ -126,13 +118,30 @@ def validate_topology_spread(constraints: Sequence[Json], path: Path, options: P
         yield from one_of(action, at.child("whenUnsatisfiable"), _ACTIONS)
         if following[key, action]:
             yield duplicate(at.child("{topologyKey, whenUnsatisfiable}"), f"{{{key}, {action}}}")
-        yield from _validate_min_domains(constraint, at.child("minDomains"))
+        min_domains_path = at.child("minDomains")
+        domains, action = constraint.get("minDomains"), constraint.get("whenUnsatisfiable") or ""
+        if domains is not None:
+            yield from positive(domains, min_domains_path)
+            if action != "DoNotSchedule":
+                reason = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
+                yield invalid(min_domains_path, domains, reason)
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             if constraint.get(name) is not None:
                 yield from one_of(constraint[name], at.child(name), _NODE_POLICIES)
         keys = constraint.get("matchLabelKeys") or ()
         if options.allow_legacy_match_label_keys:
-            yield from _validate_legacy_label_keys(keys, selector, at.child("matchLabelKeys"))
+            match_label_keys_path = at.child("matchLabelKeys")
+            if keys and selector is None:
+                yield forbidden(match_label_keys_path, KEYS_WITHOUT_SELECTOR)
+            expressions = (selector or {}).get("matchExpressions") or ()
+            selected = {
+                *((selector or {}).get("matchLabels") or ()),
+                *(expression.get("key") for expression in expressions),
+            }
+            for position, key in enumerate(keys):
+                yield from validate_label_name(key, match_label_keys_path.index(position))
+                if key in selected:
+                    yield invalid(match_label_keys_path.index(position), key, KEY_IS_SELECTED_TWICE)
         else:
             yield from validate_label_keys(at, selector, match=keys)
         if not options.allow_invalid_topology_spread_selector:
@@ -142,25 +151,3 @@ def validate_topology_spread(constraints: Sequence[Json], path: Path, options: P
 def _identity(constraint: Json) -> tuple[str, str]:
     """Return (topologyKey, whenUnsatisfiable): the identity of a constraint."""
     return constraint.get("topologyKey") or "", constraint.get("whenUnsatisfiable") or ""
-
-
-def _validate_min_domains(constraint: Json, path: Path) -> Errors:
-    domains, action = constraint.get("minDomains"), constraint.get("whenUnsatisfiable") or ""
-    if domains is None:
-        return
-    yield from positive(domains, path)
-    if action != "DoNotSchedule":
-        why = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
-        yield invalid(path, domains, why)
-
-
-def _validate_legacy_label_keys(keys: Sequence[str], selector: Json | None, path: Path) -> Errors:
-    """Reject keys that are in the selector: the former rule, for pods stored under the former rule."""
-    if keys and selector is None:
-        yield forbidden(path, KEYS_WITHOUT_SELECTOR)
-    expressions = (selector or {}).get("matchExpressions") or ()
-    selected = {*((selector or {}).get("matchLabels") or ()), *(each.get("key") for each in expressions)}
-    for position, key in enumerate(keys):
-        yield from validate_label_name(key, path.index(position))
-        if key in selected:
-            yield invalid(path.index(position), key, KEY_IS_SELECTED_TWICE)

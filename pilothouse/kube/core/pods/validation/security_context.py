@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from pilothouse.kube.config import CAPABILITIES
 from pilothouse.kube.core.pods.internal_form import internal_form
@@ -40,12 +39,12 @@ def validate_security_context(context: Json, path: Path, *, host_users: bool) ->
         yield from validate_seccomp_profile(profile, path.child("seccompProfile"))
     if context.get("allowPrivilegeEscalation") is False:
         if context.get("privileged"):
-            why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-            yield invalid(path, internal_form("SecurityContext", context), why)
+            reason = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+            yield invalid(path, internal_form("SecurityContext", context), reason)
         for capability in (context.get("capabilities") or {}).get("add") or ():
             if capability == "CAP_SYS_ADMIN":
-                why = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-                yield invalid(path, internal_form("SecurityContext", context), why)
+                reason = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
+                yield invalid(path, internal_form("SecurityContext", context), reason)
     yield from _validate_windows_and_apparmor(context, path)
 
 
@@ -79,10 +78,22 @@ def validate_pod_security_context(spec: Json, path: Path, options: PodValidation
     for position, group in enumerate(context.get("supplementalGroups") or ()):
         yield from _validate_group(group, path.child("supplementalGroups").index(position))
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
-        why = "ShareProcessNamespace and HostPID cannot both be enabled"
-        yield invalid(path.child("shareProcessNamespace"), True, why)
+        reason = "ShareProcessNamespace and HostPID cannot both be enabled"
+        yield invalid(path.child("shareProcessNamespace"), True, reason)
     if sysctls := context.get("sysctls"):
-        yield from _validate_sysctls(sysctls, spec, path.child("sysctls"), options)
+        seen: set[str] = set()
+        for position, sysctl in enumerate(sysctls):
+            at, name = path.child("sysctls").index(position).child("name"), sysctl.get("name") or ""
+            if not name:
+                yield required(at)
+            elif len(name) > _MAX_SYSCTL_NAME or not _SYSCTL_NAME.fullmatch(name):
+                reason = f"must have at most {_MAX_SYSCTL_NAME} characters and match regex {_SYSCTL}"
+                yield invalid(at, name, reason)
+            elif name in seen:
+                yield duplicate(at, name)
+            if not options.allow_namespaced_sysctls_on_host and (problem := host_sysctl_problem(name, spec)):
+                yield invalid(at, name, problem)
+            seen.add(name)
     if (policy := context.get("fsGroupChangePolicy")) is not None:
         yield from one_of(policy, path.child("fsGroupChangePolicy"), ("Always", "OnRootMismatch"))
     if (profile := context.get("seccompProfile")) is not None:
@@ -94,22 +105,6 @@ def validate_pod_security_context(spec: Json, path: Path, options: PodValidation
         allowed = ("MountOption", "Recursive") if options.allow_any_selinux_change_policy else ("Recursive",)
         if policy not in allowed:
             yield not_supported(path.child("seLinuxChangePolicy"), policy, allowed)
-
-
-def _validate_sysctls(sysctls: Sequence[Json], spec: Json, path: Path, options: PodValidationOptions) -> Errors:
-    seen: set[str] = set()
-    for position, sysctl in enumerate(sysctls):
-        at, name = path.index(position).child("name"), sysctl.get("name") or ""
-        if not name:
-            yield required(at)
-        elif len(name) > _MAX_SYSCTL_NAME or not _SYSCTL_NAME.fullmatch(name):
-            why = f"must have at most {_MAX_SYSCTL_NAME} characters and match regex {_SYSCTL}"
-            yield invalid(at, name, why)
-        elif name in seen:
-            yield duplicate(at, name)
-        if not options.allow_namespaced_sysctls_on_host and (problem := host_sysctl_problem(name, spec)):
-            yield invalid(at, name, problem)
-        seen.add(name)
 
 
 def host_sysctl_problem(name: str, spec: Json) -> str:

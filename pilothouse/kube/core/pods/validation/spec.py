@@ -39,27 +39,8 @@ def validate_pod_spec(spec: Json, path: Path, options: PodValidationOptions, *, 
         yield required(path.child("terminationGracePeriodSeconds"))
     volumes = _check_volumes(spec, path, options, pod)
     yield from volumes.errors
-    context = _context(spec, volumes, options)
-    if resource_claims := spec.get("resourceClaims"):
-        is_mirror = pod is not None and is_mirror_pod(pod)
-        at = path.child("resourceClaims")
-        yield from claims.validate_resource_claims(resource_claims, at, is_mirror_pod=is_mirror)
-    yield from _validate_all_containers(spec, path, context)
-    if spec.get("resources") is not None:
-        yield from validate_pod_level_resources(spec, path.child("resources"), context)
-    yield from _validate_after_containers(spec, path, options)
-    yield from _validate_file_references(spec, path)
-
-
-def _check_volumes(spec: Json, path: Path, options: PodValidationOptions, pod: Json | None) -> CheckedVolumes:
-    if not (volumes := spec.get("volumes")):
-        return CheckedVolumes()
-    return check_volumes(volumes, path.child("volumes"), options, pod_name=name_of(pod) if pod else "")
-
-
-def _context(spec: Json, volumes: CheckedVolumes, options: PodValidationOptions) -> PodContext:
     resource_claims = spec.get("resourceClaims") or ()
-    return PodContext(
+    context = PodContext(
         volumes=volumes.valid,
         claim_names=frozenset(claim["name"] for claim in resource_claims if claim.get("name")),
         restart_policy=spec.get("restartPolicy") or "",
@@ -68,9 +49,10 @@ def _context(spec: Json, volumes: CheckedVolumes, options: PodValidationOptions)
         os_name=(spec["os"].get("name") or "") if spec.get("os") is not None else None,
         options=options,
     )
-
-
-def _validate_all_containers(spec: Json, path: Path, context: PodContext) -> Errors:
+    if resource_claims := spec.get("resourceClaims"):
+        is_mirror = pod is not None and is_mirror_pod(pod)
+        at = path.child("resourceClaims")
+        yield from claims.validate_resource_claims(resource_claims, at, is_mirror_pod=is_mirror)
     regular, init = spec.get("containers") or (), spec.get("initContainers") or ()
     yield from validate_containers(regular, path.child("containers"), context)
     if init:
@@ -78,6 +60,28 @@ def _validate_all_containers(spec: Json, path: Path, context: PodContext) -> Err
     if ephemeral := spec.get("ephemeralContainers"):
         at = path.child("ephemeralContainers")
         yield from validate_ephemeral_containers(ephemeral, (*regular, *init), at, context)
+    if spec.get("resources") is not None:
+        yield from validate_pod_level_resources(spec, path.child("resources"), context)
+    yield from _validate_after_containers(spec, path, options)
+    # Variables from files need an emptyDir volume.
+    by_name = {volume.get("name"): volume for volume in spec.get("volumes") or ()}
+    for at, container in containers_with_path(spec, path):
+        for position, variable in enumerate(container.get("env") or ()):
+            reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
+            if reference is None:
+                continue
+            name = reference.get("volumeName") or ""
+            name_path = at.child("env").index(position).child("valueFrom", "fileKeyRef", "volumeName")
+            if name not in by_name:
+                yield not_found(name_path, name)
+            elif by_name[name].get("emptyDir") is None:
+                yield invalid(name_path, name, "referenced volume must be of type emptyDir")
+
+
+def _check_volumes(spec: Json, path: Path, options: PodValidationOptions, pod: Json | None) -> CheckedVolumes:
+    if not (volumes := spec.get("volumes")):
+        return CheckedVolumes()
+    return check_volumes(volumes, path.child("volumes"), options, pod_name=name_of(pod) if pod else "")
 
 
 def _validate_after_containers(spec: Json, path: Path, options: PodValidationOptions) -> Errors:
@@ -138,22 +142,6 @@ def _validate_after_containers(spec: Json, path: Path, options: PodValidationOpt
         yield from claims.validate_scheduling_group(group, path.child("schedulingGroup"))
 
 
-def _validate_file_references(spec: Json, path: Path) -> Errors:
-    """Require an emptyDir volume for variables from files."""
-    volumes = {volume.get("name"): volume for volume in spec.get("volumes") or ()}
-    for at, container in containers_with_path(spec, path):
-        for position, variable in enumerate(container.get("env") or ()):
-            reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
-            if reference is None:
-                continue
-            name = reference.get("volumeName") or ""
-            name_path = at.child("env").index(position).child("valueFrom", "fileKeyRef", "volumeName")
-            if name not in volumes:
-                yield not_found(name_path, name)
-            elif volumes[name].get("emptyDir") is None:
-                yield invalid(name_path, name, "referenced volume must be of type emptyDir")
-
-
 def validate_pod_level_resources(spec: Json, path: Path, pod: PodContext) -> Errors:
     resources = spec["resources"]
     if pod.os_name == "windows":
@@ -165,20 +153,16 @@ def validate_pod_level_resources(spec: Json, path: Path, pod: PodContext) -> Err
     requests, limits = read_resources(spec, "requests"), read_resources(spec, "limits")
     for name, total in sorted(aggregate_requests(spec).items()):
         if name in requests and total > requests[name]:
-            why = f"must be greater than or equal to aggregate container requests of {total}"
-            yield invalid(path.child("requests").key(name), str(requests[name]), why)
+            reason = f"must be greater than or equal to aggregate container requests of {total}"
+            yield invalid(path.child("requests").key(name), str(requests[name]), reason)
     for name, total in sorted(aggregate_limits(spec).items()):
         if is_huge_page(name) and name in limits and total > limits[name]:
-            why = f"must be greater than or equal to aggregate container limits of {total}"
-            yield invalid(path.child("limits").key(name), str(limits[name]), why)
-    yield from _validate_container_limits(spec, path)
-
-
-def _validate_container_limits(spec: Json, path: Path) -> Errors:
+            reason = f"must be greater than or equal to aggregate container limits of {total}"
+            yield invalid(path.child("limits").key(name), str(limits[name]), reason)
     limits = read_resources(spec, "limits")
     for position, container in enumerate(spec.get("containers") or ()):
         for name, amount in sorted(read_resources(container, "limits").items()):
             if name in limits and amount > limits[name]:
                 at = path.child("containers").index(position).key(name).child("limits")
-                why = f"must be less than or equal to pod limits of {limits[name]}"
-                yield invalid(at, str(amount), why)
+                reason = f"must be less than or equal to pod limits of {limits[name]}"
+                yield invalid(at, str(amount), reason)

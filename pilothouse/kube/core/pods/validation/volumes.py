@@ -58,8 +58,8 @@ def check_volumes(
         checked.errors.extend(errors)
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         if claim in generated:
-            why = "must not reference a PVC that gets created for an ephemeral volume"
-            checked.errors.append(invalid(at.child("persistentVolumeClaim", "claimName"), claim, why))
+            reason = "must not reference a PVC that gets created for an ephemeral volume"
+            checked.errors.append(invalid(at.child("persistentVolumeClaim", "claimName"), claim, reason))
     return checked
 
 
@@ -73,24 +73,24 @@ def _validate_name(name: str, path: Path, taken: dict[str, Json]) -> Errors:
 
 
 def _validate_source(volume: Json, context: VolumeContext) -> Errors:
-    path, found = context.path, False
+    path, has_source = context.path, False
     if (empty_dir := volume.get("emptyDir")) is not None:
-        found = True
+        has_source = True
         if "sizeLimit" in empty_dir and parse_quantity(empty_dir["sizeLimit"]).sign < 0:
-            why = "SizeLimit field must be a valid resource quantity"
-            yield forbidden(path.child("emptyDir", "sizeLimit"), why)
+            reason = "SizeLimit field must be a valid resource quantity"
+            yield forbidden(path.child("emptyDir", "sizeLimit"), reason)
     for name in _sources_of(volume):
         rule = SOURCES[name]
         if (source := volume.get(name)) is None:
             continue
-        if found:
+        if has_source:
             yield forbidden(path.child(rule.refused_as or name), TOO_MANY_VOLUME_TYPES)
         else:
-            found = True
+            has_source = True
             yield from rule.validate(source, path.child(rule.shown_as or name), context)
         if rule.always is not None:
             yield from rule.always(source, path, context)
-    if not found:
+    if not has_source:
         yield required(path, NO_VOLUME_TYPE)
 
 
@@ -179,8 +179,8 @@ def _validate_ephemeral(source: Json, path: Path, context: VolumeContext) -> Err
     if context.pod_name and context.volume_name:
         claim = f"{context.pod_name}-{context.volume_name}"
         for message in name_is_dns_subdomain(claim):
-            why = f"PVC name {quote(claim)}: {message}"
-            yield invalid(context.path.child("name"), context.volume_name, why)
+            reason = f"PVC name {quote(claim)}: {message}"
+            yield invalid(context.path.child("name"), context.volume_name, reason)
 
 
 def _validate_image(source: Json, path: Path, context: VolumeContext) -> Errors:

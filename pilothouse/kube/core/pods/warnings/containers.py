@@ -22,14 +22,35 @@ _MOST_CLASHES = 20
 
 def container_warnings(container: Json, path: Path, owner: Json, top: Path, *, is_template: bool) -> Iterator[str]:
     """`owner` is the pod or template, `top` the path of `owner`."""
-    yield from _annotation_warnings(container, owner, top, is_template=is_template)
+    annotations, context = annotations_of(owner), container.get("securityContext") or {}
+    if annotations:
+        at, name = top.child("metadata", "annotations"), container.get("name") or ""
+        if context.get("seccompProfile") is None and SECCOMP_CONTAINER_PREFIX + name in annotations:
+            key = at.key(SECCOMP_CONTAINER_PREFIX + name)
+            yield f"{key}: {SECCOMP_ANNOTATION_IGNORED}"
+        # Templates only: the annotations of pods become fields, with other warnings.
+        annotation = annotations.get(APPARMOR_PREFIX + name)
+        if is_template and annotation is not None and context.get("appArmorProfile") is None:
+            of_pod = ((owner.get("spec") or {}).get("securityContext") or {}).get("appArmorProfile")
+            if of_pod is None or of_pod != apparmor_field(annotation):
+                key = at.key(APPARMOR_PREFIX + name)
+                yield f'{key}: deprecated since v1.30; use the "appArmorProfile" field instead'
     resources = container.get("resources") or {}
     for name in _BYTES:
         for kind in ("limits", "requests"):
             amounts = resources.get(kind) or {}
             if name in amounts:
                 yield from fractional(amounts[name], path.child("resources", kind).key(name))
-    yield from _env_warnings(container, path.child("env"))
+    seen: set[str] = set()
+    for position, variable in enumerate(container.get("env") or ()):
+        name, value = variable.get("name") or "", variable.get("value") or ""
+        reference = f"$({name})"
+        # A duplicate is fine if the later value refers to the earlier variable.
+        extends = reference in value and value != reference and variable.get("valueFrom") is None
+        if name in seen and not extends:
+            hides = f"hides previous definition of {quote(name)}, which may be dropped when using apply"
+            yield f"{path.child('env').index(position)}: {hides}"
+        seen.add(name)
 
 
 def fractional_warnings(amounts: Json, path: Path) -> Iterator[str]:
@@ -43,48 +64,17 @@ def fractional(amount: str, path: Path) -> Iterator[str]:
         yield f"{path}: fractional byte value {quote(amount)} is invalid, must be an integer"
 
 
-def _annotation_warnings(container: Json, owner: Json, top: Path, *, is_template: bool) -> Iterator[str]:
-    annotations, context = annotations_of(owner), container.get("securityContext") or {}
-    if not annotations:
-        return
-    at, name = top.child("metadata", "annotations"), container.get("name") or ""
-    if context.get("seccompProfile") is None and SECCOMP_CONTAINER_PREFIX + name in annotations:
-        key = at.key(SECCOMP_CONTAINER_PREFIX + name)
-        yield f"{key}: {SECCOMP_ANNOTATION_IGNORED}"
-    # Templates only: the annotations of pods become fields, with other warnings.
-    annotation = annotations.get(APPARMOR_PREFIX + name)
-    if not is_template or annotation is None or context.get("appArmorProfile") is not None:
-        return
-    of_pod = ((owner.get("spec") or {}).get("securityContext") or {}).get("appArmorProfile")
-    if of_pod is None or of_pod != apparmor_field(annotation):
-        key = at.key(APPARMOR_PREFIX + name)
-        yield f'{key}: deprecated since v1.30; use the "appArmorProfile" field instead'
-
-
-def _env_warnings(container: Json, path: Path) -> Iterator[str]:
-    """Warn about duplicate variables, unless the later value refers to the earlier variable."""
-    seen: set[str] = set()
-    for position, variable in enumerate(container.get("env") or ()):
-        name, value = variable.get("name") or "", variable.get("value") or ""
-        reference = f"$({name})"
-        extends = reference in value and value != reference and variable.get("valueFrom") is None
-        if name in seen and not extends:
-            hides = f"hides previous definition of {quote(name)}, which may be dropped when using apply"
-            yield f"{path.index(position)}: {hides}"
-        seen.add(name)
-
-
 def port_warnings(spec: Json, path: Path) -> Iterator[str]:
     seen: dict[str, _SamePort] = {}
     for at, container in containers_with_path(spec, path):
         for position, port in enumerate(container.get("ports") or ()):
-            place = at.child("ports").index(position)
+            port_path = at.child("ports").index(position)
             if port.get("hostIP") and not port.get("hostPort"):
-                yield f"{place}: hostIP set without hostPort: {_go_port(port)}"
+                yield f"{port_path}: hostIP set without hostPort: {_go_port(port)}"
             same = seen.setdefault(f"{port.get('containerPort')}/{port.get('protocol')}", _SamePort())
             for where, problem in same.clashes(port):
-                yield f"{place}: {problem} port definition with {where}"
-            same.add(place, port)
+                yield f"{port_path}: {problem} port definition with {where}"
+            same.add(port_path, port)
 
 
 class _SamePort:
@@ -96,10 +86,10 @@ class _SamePort:
         self._with_address: dict[int, list[int]] = {}
         self._without_number: dict[int, str] = {}
 
-    def add(self, place: Path, port: Json) -> None:
+    def add(self, path: Path, port: Json) -> None:
         number, address = _host_side(port)
         at = len(self._places)
-        self._places.append(place)
+        self._places.append(path)
         self._by_side.setdefault((number, address), []).append(at)
         if not number:
             self._without_number[at] = address
@@ -113,8 +103,10 @@ class _SamePort:
 
     def _in_order(self, number: int, address: str) -> Iterator[tuple[int, str]]:
         if not number:
-            known = self._without_number
-            return ((at, "duplicate" if known.get(at) == address else "overlapping") for at in range(len(self._places)))
+            candidates = self._without_number
+            return (
+                (at, "duplicate" if candidates.get(at) == address else "overlapping") for at in range(len(self._places))
+            )
         ambiguous = self._by_side.get((number, ""), ()) if address else self._with_address.get(number, ())
         return merge(
             ((at, "duplicate") for at in self._by_side.get((number, address), ())),
@@ -140,9 +132,9 @@ def port_name_warnings(spec: Json, path: Path) -> Iterator[str]:
         for position, port in enumerate(container.get("ports") or ()):
             if not (name := port.get("name")):
                 continue
-            place = at.child("ports").index(position)
+            port_path = at.child("ports").index(position)
             if (other := first.get(name)) is None:
-                first[name] = place
+                first[name] = port_path
             else:
                 effect = f"services and probes that select ports by name will use {other}"
-                yield f"{place}: duplicate port name {quote(name)} with {other}, {effect}"
+                yield f"{port_path}: duplicate port name {quote(name)} with {other}, {effect}"

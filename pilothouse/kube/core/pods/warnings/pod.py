@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from pilothouse.kinds.pods import containers_with_path
 from pilothouse.kube.core.pods.validation.profiles import SECCOMP_POD
@@ -65,38 +65,34 @@ def _warnings(obj: Json, path: Path, *, is_template: bool) -> Iterator[str]:
     if volumes := spec.get("volumes"):
         yield from volume_warnings(volumes, at.child("volumes"))
         yield from overlap_warnings(volumes)
-    yield from _duplicate_warnings(spec, at)
+    for field, name in (("hostAliases", "ip"), ("imagePullSecrets", "name")):
+        seen: set[str] = set()
+        for position, item in enumerate(spec.get(field) or ()):
+            value = item.get(name) or ""
+            if value in seen:
+                yield f"{at.child(field).index(position).child(name)}: duplicate {name} {quote(value)}"
+            seen.add(value)
+    for position, secret in enumerate(spec.get("imagePullSecrets") or ()):
+        if not secret.get("name"):
+            yield f'{at.child("imagePullSecrets").index(position).child("name")}: invalid empty name ""'
     if overhead := spec.get("overhead"):
         yield from fractional_warnings(overhead, at.child("overhead"))
     pod_profile = (spec.get("securityContext") or {}).get("seccompProfile")
     if SECCOMP_POD in annotations and pod_profile is None:
         annotation = path.child("metadata", "annotations").key(SECCOMP_POD)
         yield f"{annotation}: {SECCOMP_ANNOTATION_IGNORED}"
-    for place, container in containers_with_path(spec, at):
-        yield from container_warnings(container, place, obj, path, is_template=is_template)
+    for container_path, container in containers_with_path(spec, at):
+        yield from container_warnings(container, container_path, obj, path, is_template=is_template)
     yield from port_warnings(spec, at)
     yield from port_name_warnings(spec, at)
     if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
-        why = "must be >= 0; negative values are invalid and will be treated as 1"
-        yield f"{at.child('terminationGracePeriodSeconds')}: {why}"
+        reason = "must be >= 0; negative values are invalid and will be treated as 1"
+        yield f"{at.child('terminationGracePeriodSeconds')}: {reason}"
     yield from affinity_term_warnings(spec, at)
     for position, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
         yield from warnings_for_ip(server, at.child("dnsConfig", "nameservers").index(position))
     for position, alias in enumerate(spec.get("hostAliases") or ()):
         yield from warnings_for_ip(alias.get("ip") or "", at.child("hostAliases").index(position).child("ip"))
-
-
-def _duplicate_warnings(spec: Json, path: Path) -> Iterator[str]:
-    for field, name in (("hostAliases", "ip"), ("imagePullSecrets", "name")):
-        seen: set[str] = set()
-        for position, item in enumerate(spec.get(field) or ()):
-            value = item.get(name) or ""
-            if value in seen:
-                yield f"{path.child(field).index(position).child(name)}: duplicate {name} {quote(value)}"
-            seen.add(value)
-    for position, secret in enumerate(spec.get("imagePullSecrets") or ()):
-        if not secret.get("name"):
-            yield f'{path.child("imagePullSecrets").index(position).child("name")}: invalid empty name ""'
 
 
 _MATCHES_NOTHING = "a null labelSelector results in matching no pod"
@@ -109,30 +105,23 @@ def placement_warnings(spec: Json, path: Path) -> Iterator[str]:
     nodes = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     at = path.child("affinity", "nodeAffinity")
     for position, term in enumerate((nodes.get(REQUIRED) or {}).get("nodeSelectorTerms") or ()):
-        place = at.child(REQUIRED, "nodeSelectorTerms").index(position)
-        yield from warnings_for_term(term, place)
+        term_path = at.child(REQUIRED, "nodeSelectorTerms").index(position)
+        yield from warnings_for_term(term, term_path)
     for position, term in enumerate(nodes.get(PREFERRED) or ()):
-        place = at.child(PREFERRED).index(position).child("preference")
-        yield from warnings_for_term(term.get("preference") or {}, place)
-        yield from _value_warnings(term.get("preference") or {}, place.child("matchExpressions"))
-    yield from _spread_warnings(spec.get("topologySpreadConstraints") or (), path.child("topologySpreadConstraints"))
-
-
-def _value_warnings(term: Json, path: Path) -> Iterator[str]:
-    """Warn about invalid label values in preferred terms. Required terms are rejected instead."""
-    for position, expression in enumerate(term.get("matchExpressions") or ()):
-        for index, value in enumerate(expression.get("values") or ()):
-            for message in is_valid_label_value(value):
-                yield f"{path.index(position).child('values').index(index)}: {value} is invalid, {message}"
-
-
-def _spread_warnings(constraints: Iterable[Json], path: Path) -> Iterator[str]:
-    for position, constraint in enumerate(constraints):
-        key = constraint.get("topologyKey") or ""
+        term_path = at.child(PREFERRED).index(position).child("preference")
+        yield from warnings_for_term(term.get("preference") or {}, term_path)
+        # Invalid label values are errors in required terms, and warnings in preferred terms.
+        for number, expression in enumerate((term.get("preference") or {}).get("matchExpressions") or ()):
+            for index, value in enumerate(expression.get("values") or ()):
+                for message in is_valid_label_value(value):
+                    value_path = term_path.child("matchExpressions").index(number).child("values").index(index)
+                    yield f"{value_path}: {value} is invalid, {message}"
+    for position, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+        at, key = path.child("topologySpreadConstraints").index(position), constraint.get("topologyKey") or ""
         if key in DEPRECATED_NODE_LABELS:
-            yield f"{path.index(position).child('topologyKey')}: {key} is {DEPRECATED_NODE_LABELS[key]}"
+            yield f"{at.child('topologyKey')}: {key} is {DEPRECATED_NODE_LABELS[key]}"
         if constraint.get("labelSelector") is None:
-            yield f"{path.index(position).child('labelSelector')}: {_MATCHES_NOTHING}"
+            yield f"{at.child('labelSelector')}: {_MATCHES_NOTHING}"
 
 
 def affinity_term_warnings(spec: Json, path: Path) -> Iterator[str]:
@@ -144,5 +133,5 @@ def affinity_term_warnings(spec: Json, path: Path) -> Iterator[str]:
                 yield f"{at.child(REQUIRED).index(position).child('labelSelector')}: {_MATCHES_NOTHING}"
         for position, weighted in enumerate(pods.get(PREFERRED) or ()):
             if (weighted.get("podAffinityTerm") or {}).get("labelSelector") is None:
-                place = at.child(PREFERRED).index(position).child("podAffinityTerm", "labelSelector")
-                yield f"{place}: {_MATCHES_NOTHING}"
+                selector_path = at.child(PREFERRED).index(position).child("podAffinityTerm", "labelSelector")
+                yield f"{selector_path}: {_MATCHES_NOTHING}"

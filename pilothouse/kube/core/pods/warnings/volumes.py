@@ -81,8 +81,8 @@ def overlap_warnings(volumes: Sequence[Json]) -> Iterator[str]:
             yield from _overlaps(name, "Projected", [file for source in sources for file in _projected(source)])
 
 
-def _files(source: Json, shown: str = "") -> list[_File]:
-    return [_File(item.get("path") or "", shown) for item in source.get("items") or ()]
+def _files(source: Json, printed: str = "") -> list[_File]:
+    return [_File(item.get("path") or "", printed) for item in source.get("items") or ()]
 
 
 def _projected(source: Json) -> list[_File]:
@@ -100,14 +100,14 @@ def _projected(source: Json) -> list[_File]:
 def _overlaps(volume: str, described: str, files: Sequence[_File]) -> Iterator[str]:
     if len(files) < 2:
         return
-    known = _Paths()
+    paths = _Paths()
     for given in files:
         file = _File(given.path.rstrip("/"), given.source)
         if not file.path:
             continue
-        for other in known.overlapping(file.path):
+        for other in paths.overlapping(file.path):
             yield f"volume {quote(volume)} ({described}): overlapping paths: {file} with {other}"
-        known.add(file)
+        paths.add(file)
 
 
 class _Paths:

@@ -68,31 +68,31 @@ class ClusterIPOperation:
 
     async def _take(self, service: Json, positions: range) -> None:
         """Allocate the addresses at these positions of clusterIPs: the requested address, or any free address."""
-        families, wanted = ip_families_of(service), list(cluster_ips_of(service))
-        wanted += [""] * (len(families) - len(wanted))
+        families, ips = ip_families_of(service), list(cluster_ips_of(service))
+        ips += [""] * (len(families) - len(ips))
         for position in positions:
-            wanted[position] = await self._take_one(service, families[position], wanted[position])
-        service["spec"]["clusterIPs"] = wanted
-        service["spec"]["clusterIP"] = wanted[0]
+            ips[position] = await self._take_one(service, families[position], ips[position])
+        service["spec"]["clusterIPs"] = ips
+        service["spec"]["clusterIP"] = ips[0]
 
     async def _take_one(self, service: Json, family: str, ip: str) -> str:
         """Allocate the canonical form of the address, but return the address as written."""
         try:
-            taken = await (self._named(service, ip) if ip else self._next(service, family))
+            allocated = await (self._named(service, ip) if ip else self._next(service, family))
         except RangeFull as error:
-            why = f"failed to allocate a serviceIP for Service {quote(name_of(service))}: {error}"
-            raise InternalError.of(why) from None
+            reason = f"failed to allocate a serviceIP for Service {quote(name_of(service))}: {error}"
+            raise InternalError.of(reason) from None
         except AllocationError as error:
-            why = f"failed to allocate IP {ip}: {error}" if ip else f"failed to allocate IP: {error}"
+            reason = f"failed to allocate IP {ip}: {error}" if ip else f"failed to allocate IP: {error}"
             # Upstream prints an empty string for each address that is not yet allocated.
-            shown = list(cluster_ips_of(service))
-            shown += [""] * (len(ip_families_of(service)) - len(shown))
+            printed = list(cluster_ips_of(service))
+            printed += [""] * (len(ip_families_of(service)) - len(printed))
             raise Invalid.of(
-                GroupKind("", "Service"), name_of(service), [invalid(root("spec", "clusterIPs"), shown, why)]
+                GroupKind("", "Service"), name_of(service), [invalid(root("spec", "clusterIPs"), printed, reason)]
             ) from None
         if not self._dry_run:
-            self._taken.append(taken)
-        return ip or taken
+            self._taken.append(allocated)
+        return ip or allocated
 
     async def _named(self, service: Json, ip: str) -> str:
         address = parse_ip_sloppy(ip)

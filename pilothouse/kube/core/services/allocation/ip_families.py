@@ -59,7 +59,10 @@ def init_ip_families(service: Json, old: Json | None, cluster: ClusterFamilies) 
         return
     spec = service["spec"]
     if spec.get("ipFamilyPolicy") is None:
-        spec["ipFamilyPolicy"] = _inferred_policy(service, old)
+        if old is not None and ip_family_policy_of(old):
+            spec["ipFamilyPolicy"] = ip_family_policy_of(old)
+        else:
+            spec["ipFamilyPolicy"] = REQUIRE_DUAL_STACK if is_selectorless_headless(service) else SINGLE_STACK
     _refuse(service, validate_cluster_ips(service, old))
     reduced = list(_reduce(service, old)) if old is not None else []
     _refuse(service, iter([*reduced, *_single_stack_errors(service), *_infer_families(service, cluster)]))
@@ -71,33 +74,27 @@ def init_ip_families(service: Json, old: Json | None, cluster: ClusterFamilies) 
         families.append(other_family(families[0]))
 
 
-def _inferred_policy(service: Json, old: Json | None) -> str:
-    if old is not None and ip_family_policy_of(old):
-        return ip_family_policy_of(old)
-    return REQUIRE_DUAL_STACK if is_selectorless_headless(service) else SINGLE_STACK
-
-
 def _reduce(service: Json, old: Json) -> Errors:
     """Drop the second address and family on a change to single stack. Dual stack without a second family is an
     error."""
     spec, policy = service["spec"], ip_family_policy_of(service)
     parts = {"clusterIPs": "cluster IP", "ipFamilies": "IP family"}
-    for field, what in parts.items():
+    for field, noun in parts.items():
         values, before = spec.get(field) or [], old["spec"].get(field) or []
         if policy == SINGLE_STACK:
             if values == before and len(values) > 1:
                 spec[field] = values[:1]
         elif values and len(values) < len(before):
-            yield invalid(_POLICY, policy, f"must be 'SingleStack' to release the secondary {what}")
+            yield invalid(_POLICY, policy, f"must be 'SingleStack' to release the secondary {noun}")
 
 
 def _single_stack_errors(service: Json) -> Errors:
     if ip_family_policy_of(service) != SINGLE_STACK:
         return
-    for values, what in ((cluster_ips_of(service), "cluster IPs"), (ip_families_of(service), "IP families")):
+    for values, noun in ((cluster_ips_of(service), "cluster IPs"), (ip_families_of(service), "IP families")):
         if len(values) == 2:
-            why = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified"
-            yield invalid(_POLICY, SINGLE_STACK, why)
+            reason = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {noun} are specified"
+            yield invalid(_POLICY, SINGLE_STACK, reason)
 
 
 def _infer_families(service: Json, cluster: ClusterFamilies) -> Errors:
@@ -128,5 +125,5 @@ def _configuration_errors(service: Json, cluster: ClusterFamilies) -> Errors:
 
 
 def _refuse(service: Json, errors: Errors) -> None:
-    if found := list(errors):
-        raise Invalid.of(GroupKind("", "Service"), name_of(service), found)
+    if problems := list(errors):
+        raise Invalid.of(GroupKind("", "Service"), name_of(service), problems)

@@ -91,8 +91,8 @@ async def _allocate_health_check(service: Json, operation: PortOperation) -> Non
         else:
             service["spec"]["healthCheckNodePort"] = await operation.allocate_next()
     except PortAllocationError as error:
-        what = "requested HealthCheck NodePort" if requested else "a HealthCheck NodePort"
-        raise InternalError.of(f"failed to allocate {what} {requested}: {error}") from None
+        noun = "requested HealthCheck NodePort" if requested else "a HealthCheck NodePort"
+        raise InternalError.of(f"failed to allocate {noun} {requested}: {error}") from None
 
 
 async def _take(service: Json, position: int, port: int, operation: PortOperation) -> None:

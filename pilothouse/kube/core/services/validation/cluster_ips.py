@@ -53,26 +53,21 @@ def validate_cluster_ips(service: Json, old: Json | None) -> Errors:
         yield invalid(_IPS, ips, AT_MOST_TWO)
     # Skip further errors about invalid addresses.
     if not wrong:
-        yield from _validate_dual_stack(service)
+        ips = cluster_ips_of(service)
+        if len(ips) > 1 and {ip_family(ip) for ip in ips} != {IPV4, IPV6}:
+            yield invalid(_IPS, ips, ONE_PER_FAMILY)
+        if not is_headless(service):
+            pairs = zip(ips, ip_families_of(service), strict=False)
+            for position, (ip, family) in enumerate(pairs):
+                if family in (IPV4, IPV6) and ip_family(ip) != family:
+                    reason = f"expected an {family} value as indicated by `ipFamilies[{position}]`"
+                    yield invalid(_IPS.index(position), ip, reason)
 
 
-def _validate_each(ips: list[str], known: list[str]) -> Errors:
+def _validate_each(ips: list[str], stored: list[str]) -> Errors:
     for position, ip in enumerate(ips):
         if position == 0 and ip == NO_ADDRESS:
             if len(ips) > 1:
                 yield invalid(_IPS, ips, "'None' must be the first and only value")
         else:
-            yield from legacy_ip(_IPS.index(position), ip, old=known)
-
-
-def _validate_dual_stack(service: Json) -> Errors:
-    ips = cluster_ips_of(service)
-    if len(ips) > 1 and {ip_family(ip) for ip in ips} != {IPV4, IPV6}:
-        yield invalid(_IPS, ips, ONE_PER_FAMILY)
-    if is_headless(service):
-        return
-    pairs = zip(ips, ip_families_of(service), strict=False)
-    for position, (ip, family) in enumerate(pairs):
-        if family in (IPV4, IPV6) and ip_family(ip) != family:
-            why = f"expected an {family} value as indicated by `ipFamilies[{position}]`"
-            yield invalid(_IPS.index(position), ip, why)
+            yield from legacy_ip(_IPS.index(position), ip, old=stored)

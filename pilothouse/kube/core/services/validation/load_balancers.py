@@ -37,17 +37,17 @@ def _validate_source_ranges(service: Json, old: Json | None) -> Errors:
     if type_of(service) != LOAD_BALANCER:
         yield forbidden(path, _ONLY_LOAD_BALANCERS)
     if ranges:
-        known = [each.strip() for each in (old["spec"].get("loadBalancerSourceRanges") or ())] if old else []
-        for position, each in enumerate(ranges):
-            yield from legacy_cidr(path.index(position), each.strip(), old=known)
+        stored = [range_.strip() for range_ in (old["spec"].get("loadBalancerSourceRanges") or ())] if old else []
+        for position, range_ in enumerate(ranges):
+            yield from legacy_cidr(path.index(position), range_.strip(), old=stored)
     elif old is None or annotations_of(old).get(SOURCE_RANGES_ANNOTATION) != annotation:
         yield from _validate_annotated_ranges(annotation or "", path)
 
 
 def _validate_annotated_ranges(annotation: str, path: Path) -> Errors:
     if annotation.strip():
-        for each in annotation.strip().split(","):
-            yield from legacy_cidr(path, each.strip())
+        for range_ in annotation.strip().split(","):
+            yield from legacy_cidr(path, range_.strip())
 
 
 def validate_load_balancer_class(service: Json, old: Json | None) -> Errors:
@@ -67,27 +67,24 @@ def validate_load_balancer_status(service: Json, old: Json) -> Errors:
     if points and type_of(service) != LOAD_BALANCER:
         yield forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")
         return
-    known = [point["ip"] for point in ingress_points(old) if point.get("ip")]
+    stored = [point["ip"] for point in ingress_points(old) if point.get("ip")]
     for position, point in enumerate(points):
-        yield from _validate_point(point, path.index(position), known)
+        point_path = path.index(position)
+        ip, mode, hostname = point.get("ip") or "", point.get("ipMode"), point.get("hostname") or ""
+        if ip:
+            yield from legacy_ip(point_path.child("ip"), ip, old=stored)
+        if mode is None:
+            if ip:
+                yield required(point_path.child("ipMode"), "must be specified when `ip` is set")
+        elif not ip:
+            yield forbidden(point_path.child("ipMode"), "may not be specified when `ip` is not set")
+        elif mode not in _IP_MODES:
+            yield not_supported(point_path.child("ipMode"), mode, _IP_MODES)
+        if hostname:
+            yield from dns_subdomain(hostname, point_path.child("hostname"))
+            yield from not_an_ip(hostname, point_path.child("hostname"))
 
 
 def ingress_points(service: Json) -> list[Json]:
     """Return the ingress points in the load balancer's status."""
     return ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
-
-
-def _validate_point(point: Json, path: Path, known: list[str]) -> Errors:
-    ip, mode, hostname = point.get("ip") or "", point.get("ipMode"), point.get("hostname") or ""
-    if ip:
-        yield from legacy_ip(path.child("ip"), ip, old=known)
-    if mode is None:
-        if ip:
-            yield required(path.child("ipMode"), "must be specified when `ip` is set")
-    elif not ip:
-        yield forbidden(path.child("ipMode"), "may not be specified when `ip` is not set")
-    elif mode not in _IP_MODES:
-        yield not_supported(path.child("ipMode"), mode, _IP_MODES)
-    if hostname:
-        yield from dns_subdomain(hostname, path.child("hostname"))
-        yield from not_an_ip(hostname, path.child("hostname"))

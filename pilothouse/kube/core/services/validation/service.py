@@ -34,7 +34,7 @@ from pilothouse.kube.validation.fields import (
     qualified_name,
     required_one_of,
 )
-from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required, root
+from pilothouse.machinery.field import Errors, duplicate, forbidden, invalid, required, root
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.validation.labels import validate_labels
 
@@ -51,15 +51,30 @@ def validate_service(service: Json, old: Json | None) -> Errors:
     if not ports_of(service) and not is_headless(service) and type_of(service) != EXTERNAL_NAME:
         yield required(_SPEC.child("ports"))
     if type_of(service) in (LOAD_BALANCER, NODE_PORT) and is_headless(service):
-        why = f"may not be set to 'None' for {type_of(service)} services"
-        yield invalid(_SPEC.child("clusterIPs").index(0), "None", why)
+        reason = f"may not be set to 'None' for {type_of(service)} services"
+        yield invalid(_SPEC.child("clusterIPs").index(0), "None", reason)
     if type_of(service) == EXTERNAL_NAME:
-        yield from _validate_external_name(service)
+        reason = "may not be set for ExternalName services"
+        if cluster_ips_of(service):
+            yield forbidden(_SPEC.child("clusterIPs"), reason)
+        if ip_families_of(service):
+            yield forbidden(_SPEC.child("ipFamilies"), reason)
+        if service["spec"].get("ipFamilyPolicy") is not None:
+            yield forbidden(_SPEC.child("ipFamilyPolicy"), reason)
+        name = (service["spec"].get("externalName") or "").removesuffix(".")
+        if name:
+            yield from dns_subdomain(name, _SPEC.child("externalName"))
+        else:
+            yield required(_SPEC.child("externalName"))
     yield from validate_ports(service)
     yield from validate_labels(service["spec"].get("selector"), _SPEC.child("selector"))
     yield from validate_affinity(service["spec"])
     yield from validate_cluster_ips(service, old)
-    yield from _validate_external_ips(service, old)
+    stored = (old["spec"].get("externalIPs") or []) if old is not None else []
+    for position, ip in enumerate(service["spec"].get("externalIPs") or ()):
+        path = _SPEC.child("externalIPs").index(position)
+        wrong = list(legacy_ip(path, ip, old=stored))
+        yield from wrong or endpoint_ip(ip, path)
     yield from required_one_of(type_of(service), _SPEC.child("type"), TYPES)
     yield from validate_port_uniqueness(service)
     yield from validate_load_balancer_fields(service, old)
@@ -67,29 +82,6 @@ def validate_service(service: Json, old: Json | None) -> Errors:
     yield from validate_external_traffic(service)
     yield from validate_internal_traffic(service)
     yield from validate_traffic_distribution(service)
-
-
-def _validate_external_name(service: Json) -> Errors:
-    why = "may not be set for ExternalName services"
-    if cluster_ips_of(service):
-        yield forbidden(_SPEC.child("clusterIPs"), why)
-    if ip_families_of(service):
-        yield forbidden(_SPEC.child("ipFamilies"), why)
-    if service["spec"].get("ipFamilyPolicy") is not None:
-        yield forbidden(_SPEC.child("ipFamilyPolicy"), why)
-    name = (service["spec"].get("externalName") or "").removesuffix(".")
-    if name:
-        yield from dns_subdomain(name, _SPEC.child("externalName"))
-    else:
-        yield required(_SPEC.child("externalName"))
-
-
-def _validate_external_ips(service: Json, old: Json | None) -> Errors:
-    known = (old["spec"].get("externalIPs") or []) if old is not None else []
-    for position, ip in enumerate(service["spec"].get("externalIPs") or ()):
-        path = _SPEC.child("externalIPs").index(position)
-        wrong = list(legacy_ip(path, ip, old=known))
-        yield from wrong or endpoint_ip(ip, path)
 
 
 _PORTS = root("spec", "ports")
@@ -120,18 +112,8 @@ def validate_port_uniqueness(service: Json) -> Errors:
     if type_of(service) == CLUSTER_IP:
         for position, port in enumerate(ports):
             if port.get("nodePort"):
-                why = "may not be used when `type` is 'ClusterIP'"
-                yield forbidden(_PORTS.index(position).child("nodePort"), why)
-    yield from _validate_unique_node_ports(ports)
-    seen: set[tuple[str, int]] = set()
-    for position, port in enumerate(ports):
-        key = (port.get("protocol") or "", port.get("port") or 0)
-        if key in seen:
-            yield duplicate(_PORTS.index(position), _printed(*key))
-        seen.add(key)
-
-
-def _validate_unique_node_ports(ports: list[Json]) -> Errors:
+                reason = "may not be used when `type` is 'ClusterIP'"
+                yield forbidden(_PORTS.index(position).child("nodePort"), reason)
     seen: set[tuple[str, int]] = set()
     for position, port in enumerate(ports):
         if not port.get("nodePort"):
@@ -139,6 +121,12 @@ def _validate_unique_node_ports(ports: list[Json]) -> Errors:
         key = (port.get("protocol") or "", port["nodePort"])
         if key in seen:
             yield duplicate(_PORTS.index(position).child("nodePort"), port["nodePort"])
+        seen.add(key)
+    seen.clear()
+    for position, port in enumerate(ports):
+        key = (port.get("protocol") or "", port.get("port") or 0)
+        if key in seen:
+            yield duplicate(_PORTS.index(position), _printed(*key))
         seen.add(key)
 
 
@@ -159,23 +147,19 @@ def validate_affinity(spec: Json) -> Errors:
     yield from required_one_of(affinity, _SPEC.child("sessionAffinity"), _AFFINITIES)
     path = _SPEC.child("sessionAffinityConfig")
     if affinity == "ClientIP":
-        yield from _validate_client_ip(config, path)
+        reason = "when session affinity type is ClientIP"
+        client = None if config is None else config.get("clientIP")
+        if config is None:
+            yield required(path, reason)
+        elif client is None:
+            yield required(path.child("clientIP"), reason)
+        elif (seconds := client.get("timeoutSeconds")) is None:
+            yield required(path.child("clientIP", "timeoutSeconds"), reason)
+        elif not 0 < seconds <= MAX_AFFINITY_SECONDS:
+            limits = f"must be greater than 0 and less than {MAX_AFFINITY_SECONDS}"
+            yield invalid(path.child("clientIP", "timeoutSeconds"), seconds, limits)
     elif affinity == "None" and config is not None:
         yield forbidden(path, "must not be set when session affinity is None")
-
-
-def _validate_client_ip(config: Json | None, path: Path) -> Errors:
-    why = "when session affinity type is ClientIP"
-    client = None if config is None else config.get("clientIP")
-    if config is None:
-        yield required(path, why)
-    elif client is None:
-        yield required(path.child("clientIP"), why)
-    elif (seconds := client.get("timeoutSeconds")) is None:
-        yield required(path.child("clientIP", "timeoutSeconds"), why)
-    elif not 0 < seconds <= MAX_AFFINITY_SECONDS:
-        limits = f"must be greater than 0 and less than {MAX_AFFINITY_SECONDS}"
-        yield invalid(path.child("clientIP", "timeoutSeconds"), seconds, limits)
 
 
 def validate_external_traffic(service: Json) -> Errors:
@@ -184,10 +168,6 @@ def validate_external_traffic(service: Json) -> Errors:
         yield from required_one_of(policy, path, _POLICIES)
     elif policy:
         yield invalid(path, policy, "may only be set for externally-accessible services")
-    yield from _validate_health_check(service)
-
-
-def _validate_health_check(service: Json) -> Errors:
     port, path = health_check_port_of(service), _SPEC.child("healthCheckNodePort")
     if needs_health_check(service):
         if port:
@@ -195,8 +175,8 @@ def _validate_health_check(service: Json) -> Errors:
         else:
             yield required(path)
     elif port:
-        why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-        yield invalid(path, port, why)
+        reason = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        yield invalid(path, port, reason)
 
 
 def validate_internal_traffic(service: Json) -> Errors:

@@ -65,8 +65,8 @@ def _free_to_change(service: Json, old: Json) -> bool:
     return EXTERNAL_NAME in (type_of(service), type_of(old))
 
 
-def _validate_downgrade(service: Json, what: str) -> Errors:
+def _validate_downgrade(service: Json, noun: str) -> Errors:
     policy = service["spec"].get("ipFamilyPolicy")
     if policy != SINGLE_STACK:
-        why = f"must be set to 'SingleStack' when releasing the secondary {what}"
-        yield invalid(root("spec", "ipFamilyPolicy"), policy, why)
+        reason = f"must be set to 'SingleStack' when releasing the secondary {noun}"
+        yield invalid(root("spec", "ipFamilyPolicy"), policy, reason)
