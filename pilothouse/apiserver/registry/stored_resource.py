@@ -68,9 +68,10 @@ class ObjectStore:
         return self._codec.stored(obj)
 
     def _shown(self, obj: Json) -> Json:
-        """Return the object as a response would show it after a write."""
+        """Return the object as a response would show it after a write, which does not change the kind."""
         shown: Json = printed_numbers(self.stored(obj))
-        return shown
+        rest = {key: value for key, value in shown.items() if key not in ("kind", "apiVersion")}
+        return {"kind": self._codec.kind, "apiVersion": self._codec.api_version, **rest}
 
     def copy_of(self, obj: Json) -> Json:
         """Return an exact copy of an object before it is stored."""
