@@ -17,12 +17,7 @@ from pilothouse.client.cache.keys import last_known_state
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.rest.client import Client
-from pilothouse.client.workqueue.rate_limiting import (
-    BucketRateLimiter,
-    ItemExponentialFailureRateLimiter,
-    MaxOfRateLimiter,
-    RateLimitingQueue,
-)
+from pilothouse.client.workqueue import rate_limiting
 from pilothouse.controllers.config import (
     AutoscalerConfig,
     EndpointConfig,
@@ -138,16 +133,17 @@ class ControllerContext:
 
     def queue(
         self, name: str, of: type[T], *, first_delay: float = 0.005, max_delay: float = 1000.0
-    ) -> RateLimitingQueue[T]:
+    ) -> rate_limiting.RateLimitingQueue[T]:
         """Return a queue with metrics under this name.
 
         Failed items are retried after `first_delay`, doubling up to `max_delay`. All retries together are limited to
         ten per second, with a burst of 100.
         """
-        limiter = MaxOfRateLimiter(
-            ItemExponentialFailureRateLimiter(first_delay, max_delay), BucketRateLimiter(10, 100, self.clock)
+        limiter = rate_limiting.MaxOfRateLimiter(
+            rate_limiting.ItemExponentialFailureRateLimiter(first_delay, max_delay),
+            rate_limiting.BucketRateLimiter(10, 100, self.clock),
         )
-        return RateLimitingQueue(name, rate_limiter=limiter, registry=self.registry, clock=self.clock)
+        return rate_limiting.RateLimitingQueue(name, rate_limiter=limiter, registry=self.registry, clock=self.clock)
 
     def acting_through(self, client: Client) -> ControllerContext:
         """Return a context with its own client; the informers stay shared."""

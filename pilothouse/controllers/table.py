@@ -10,27 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from pilothouse.controllers.resources import (
-    CRON_JOBS,
-    DAEMON_SETS,
-    DEPLOYMENTS,
-    HORIZONTAL_POD_AUTOSCALERS,
-    INGRESSES,
-    JOBS,
-    NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    PODS,
-    REPLICA_SETS,
-    REPLICATION_CONTROLLERS,
-    RESOURCE_CLAIM_TEMPLATES,
-    RESOURCE_CLAIMS,
-    SERVICE_CIDRS,
-    SERVICES,
-    STATEFUL_SETS,
-    STORAGE_VERSION_MIGRATIONS,
-    VOLUME_ATTRIBUTES_CLASSES,
-)
+from pilothouse.controllers import resources
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 
@@ -95,21 +75,25 @@ CONTROLLERS = (
         account="clusterrole-aggregation-controller",
     ),
     ControllerDescriptor(
-        "cronjob-controller", "cronjob.controller", alias="cronjob", account="cronjob-controller", concerns=(CRON_JOBS,)
+        "cronjob-controller",
+        "cronjob.controller",
+        alias="cronjob",
+        account="cronjob-controller",
+        concerns=(resources.CRON_JOBS,),
     ),
     ControllerDescriptor(
         "daemonset-controller",
         "daemon.controller",
         alias="daemonset",
         account="daemon-set-controller",
-        concerns=(DAEMON_SETS,),
+        concerns=(resources.DAEMON_SETS,),
     ),
     ControllerDescriptor(
         "deployment-controller",
         "deployment.controller",
         alias="deployment",
         account="deployment-controller",
-        concerns=(DEPLOYMENTS,),
+        concerns=(resources.DEPLOYMENTS,),
     ),
     ControllerDescriptor(
         "disruption-controller", "disruption.controller", alias="disruption", account="disruption-controller"
@@ -134,7 +118,7 @@ CONTROLLERS = (
         "volume.ephemeral",
         alias="ephemeral-volume",
         account="ephemeral-volume-controller",
-        concerns=(PODS,),
+        concerns=(resources.PODS,),
     ),
     ControllerDescriptor(
         "garbage-collector-controller",
@@ -147,10 +131,14 @@ CONTROLLERS = (
         "podautoscaler.controller",
         alias="horizontalpodautoscaling",
         account="horizontal-pod-autoscaler",
-        concerns=(HORIZONTAL_POD_AUTOSCALERS,),
+        concerns=(resources.HORIZONTAL_POD_AUTOSCALERS,),
     ),
     ControllerDescriptor(
-        "job-controller", "job.controller", alias="job", account="job-controller", concerns=(JOBS, PODS)
+        "job-controller",
+        "job.controller",
+        alias="job",
+        account="job-controller",
+        concerns=(resources.JOBS, resources.PODS),
     ),
     ControllerDescriptor(
         "legacy-serviceaccount-token-cleaner-controller",
@@ -162,28 +150,32 @@ CONTROLLERS = (
         "namespace-controller", "namespace.controller", alias="namespace", account="namespace-controller"
     ),
     ControllerDescriptor(
-        "node-ipam-controller", "nodeipam.controller", alias="nodeipam", account="node-controller", concerns=(NODES,)
+        "node-ipam-controller",
+        "nodeipam.controller",
+        alias="nodeipam",
+        account="node-controller",
+        concerns=(resources.NODES,),
     ),
     ControllerDescriptor(
         "node-lifecycle-controller",
         "nodelifecycle.controller",
         alias="nodelifecycle",
         account="node-controller",
-        concerns=(NODES,),
+        concerns=(resources.NODES,),
     ),
     ControllerDescriptor(
         "persistentvolume-binder-controller",
         "volume.persistentvolume.controller",
         alias="persistentvolume-binder",
         account="persistent-volume-binder",
-        concerns=(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES),
+        concerns=(resources.PERSISTENT_VOLUME_CLAIMS, resources.PERSISTENT_VOLUMES),
     ),
     ControllerDescriptor(
         "persistentvolume-expander-controller",
         "volume.expand",
         alias="persistentvolume-expander",
         account="expand-controller",
-        concerns=(PERSISTENT_VOLUME_CLAIMS,),
+        concerns=(resources.PERSISTENT_VOLUME_CLAIMS,),
     ),
     ControllerDescriptor(
         "persistentvolume-protection-controller",
@@ -203,21 +195,21 @@ CONTROLLERS = (
         "replicaset.controller",
         alias="replicaset",
         account="replicaset-controller",
-        concerns=(REPLICA_SETS,),
+        concerns=(resources.REPLICA_SETS,),
     ),
     ControllerDescriptor(
         "replicationcontroller-controller",
         "replication",
         alias="replicationcontroller",
         account="replication-controller",
-        concerns=(REPLICATION_CONTROLLERS,),
+        concerns=(resources.REPLICATION_CONTROLLERS,),
     ),
     ControllerDescriptor(
         "resourceclaim-controller",
         "resourceclaim.controller",
         alias="resource-claim-controller",
         account="resource-claim-controller",
-        concerns=(RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES),
+        concerns=(resources.RESOURCE_CLAIMS, resources.RESOURCE_CLAIM_TEMPLATES),
     ),
     ControllerDescriptor(
         "resourcequota-controller",
@@ -235,7 +227,7 @@ CONTROLLERS = (
         "service-cidr-controller",
         "servicecidrs",
         account="service-cidrs-controller",
-        concerns=(SERVICE_CIDRS,),
+        concerns=(resources.SERVICE_CIDRS,),
     ),
     ControllerDescriptor(
         "service-lb-controller",
@@ -243,7 +235,7 @@ CONTROLLERS = (
         alias="service",
         account="service-controller",
         with_simulation=True,
-        concerns=(SERVICES,),
+        concerns=(resources.SERVICES,),
     ),
     ControllerDescriptor(
         "serviceaccount-controller",
@@ -259,14 +251,14 @@ CONTROLLERS = (
         "loadbalancer.ingresses",
         with_simulation=True,
         has_every_right=True,
-        concerns=(INGRESSES,),
+        concerns=(resources.INGRESSES,),
     ),
     ControllerDescriptor(
         "statefulset-controller",
         "statefulset.controller",
         alias="statefulset",
         account="statefulset-controller",
-        concerns=(STATEFUL_SETS,),
+        concerns=(resources.STATEFUL_SETS,),
     ),
     ControllerDescriptor(
         "storage-version-migrator-controller",
@@ -274,9 +266,11 @@ CONTROLLERS = (
         alias="svm",
         account="storage-version-migrator-controller",
         feature="StorageVersionMigrator",
-        concerns=(STORAGE_VERSION_MIGRATIONS,),
+        concerns=(resources.STORAGE_VERSION_MIGRATIONS,),
     ),
-    ControllerDescriptor("taint-eviction-controller", "tainteviction", account="node-controller", concerns=(NODES,)),
+    ControllerDescriptor(
+        "taint-eviction-controller", "tainteviction", account="node-controller", concerns=(resources.NODES,)
+    ),
     ControllerDescriptor(
         "token-cleaner-controller",
         "bootstrap.token_cleaner",
@@ -290,7 +284,7 @@ CONTROLLERS = (
         alias="ttl-after-finished",
         account="ttl-after-finished-controller",
     ),
-    ControllerDescriptor("ttl-controller", "ttl", alias="ttl", account="ttl-controller", concerns=(NODES,)),
+    ControllerDescriptor("ttl-controller", "ttl", alias="ttl", account="ttl-controller", concerns=(resources.NODES,)),
     ControllerDescriptor(
         "validatingadmissionpolicy-status-controller",
         "validatingadmissionpolicystatus",
@@ -300,7 +294,7 @@ CONTROLLERS = (
         "volumeattributesclass-protection-controller",
         "volume.vac_protection",
         account="volumeattributesclass-protection-controller",
-        concerns=(VOLUME_ATTRIBUTES_CLASSES,),
+        concerns=(resources.VOLUME_ATTRIBUTES_CLASSES,),
     ),
 )
 

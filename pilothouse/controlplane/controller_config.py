@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from pilothouse.controllers.config import (
-    AutoscalerConfig,
-    EndpointConfig,
-    JobConfig,
-    NodeIPAMConfig,
-    NodeLifecycleConfig,
-)
+from pilothouse.controllers import config
 from pilothouse.controllers.context import ControllerConfig
 from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
 from pilothouse.controlplane.authentication.setup import service_account_config
@@ -46,7 +40,7 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
         concurrent_resource_quota_syncs=given.concurrent_resource_quota_syncs,
         resource_quota_sync_period=given.resource_quota_sync_period,
         quota_evaluators=evaluator_of,
-        endpoints=EndpointConfig(**asdict(options.endpoint_controllers)),
+        endpoints=config.EndpointConfig(**asdict(options.endpoint_controllers)),
         root_ca=root_ca.read_bytes(),
         root_ca_file=root_ca,
         sign_token=TokenIssuer(LEGACY_ISSUER, SigningKey(signing_key_file)).sign if signing_key_file else None,
@@ -58,12 +52,12 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
         concurrent_statefulset_syncs=given.concurrent_statefulset_syncs,
         concurrent_ttl_after_finished_syncs=given.concurrent_ttl_after_finished_syncs,
         concurrent_cron_job_syncs=given.concurrent_cron_job_syncs,
-        autoscaler=AutoscalerConfig(
+        autoscaler=config.AutoscalerConfig(
             **asdict(options.autoscaler),
             configurable_tolerance=gates.enabled("HPAConfigurableTolerance"),
             scale_to_zero=gates.enabled("HPAScaleToZero"),
         ),
-        jobs=JobConfig(
+        jobs=config.JobConfig(
             concurrent_syncs=given.concurrent_job_syncs,
             mutable_scheduling_directives=gates.enabled("MutableSchedulingDirectivesForSuspendedJobs"),
         ),
@@ -75,8 +69,8 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
     )
 
 
-def node_lifecycle_config(given: NodeControllerOptions) -> NodeLifecycleConfig:
-    return NodeLifecycleConfig(
+def node_lifecycle_config(given: NodeControllerOptions) -> config.NodeLifecycleConfig:
+    return config.NodeLifecycleConfig(
         node_monitor_period=given.node_monitor_period,
         node_startup_grace_period=given.node_startup_grace_period,
         node_monitor_grace_period=given.node_monitor_grace_period,
@@ -87,8 +81,8 @@ def node_lifecycle_config(given: NodeControllerOptions) -> NodeLifecycleConfig:
     )
 
 
-def node_ipam_config(given: NodeControllerOptions, service_cidrs: tuple[str, ...] = ()) -> NodeIPAMConfig:
-    return NodeIPAMConfig(
+def node_ipam_config(given: NodeControllerOptions, service_cidrs: tuple[str, ...] = ()) -> config.NodeIPAMConfig:
+    return config.NodeIPAMConfig(
         allocate_node_cidrs=given.allocate_node_cidrs,
         cluster_cidrs=tuple(filter(None, given.cluster_cidr.split(","))),
         node_cidr_mask_size_ipv4=given.node_cidr_mask_size_ipv4,

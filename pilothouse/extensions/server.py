@@ -14,11 +14,7 @@ from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.apiserver.webhook.client import WebhookClients
 from pilothouse.client.controller import Controller
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
-from pilothouse.extensions.controllers.conditions import (
-    APIApprovalController,
-    EstablishingController,
-    NonStructuralSchemaController,
-)
+from pilothouse.extensions.controllers import conditions
 from pilothouse.extensions.controllers.definitions import DefinitionInformer, StatusWriter
 from pilothouse.extensions.controllers.finalizer import FinalizingController
 from pilothouse.extensions.controllers.naming import NamingController
@@ -71,12 +67,13 @@ class ExtensionsServer:
         return [
             _controller("crd_naming_condition_controller", naming.sync),
             _controller(
-                "non_structural_schema_condition_controller", NonStructuralSchemaController(definitions, writer).sync
+                "non_structural_schema_condition_controller",
+                conditions.NonStructuralSchemaController(definitions, writer).sync,
             ),
-            _controller("crdEstablishing", EstablishingController(definitions, writer).sync),
+            _controller("crdEstablishing", conditions.EstablishingController(definitions, writer).sync),
             _controller(
                 "kubernetes_api_approval_conformant_condition_controller",
-                APIApprovalController(definitions, writer).sync,
+                conditions.APIApprovalController(definitions, writer).sync,
             ),
             _controller("crd_finalizer", finalizing.sync, workers=_FINALIZING_WORKERS),
         ]

@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.admission.interface import Plugin
 from pilothouse.apiserver.discovery.groups import ServerAddresses
-from pilothouse.apiserver.endpoints.api_groups import (
-    install_api_group,
-    install_group_list,
-    install_legacy_api_group,
-)
+from pilothouse.apiserver.endpoints import api_groups
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.flowcontrol.debug import install_flowcontrol_debug
@@ -122,7 +118,7 @@ class KubeServer:
         installer = config.generic.installer(self.admission)
         group = _only_enabled(legacy.group, self.config.generic.resources)
         if group.versions:
-            install_legacy_api_group(self.generic, group, installer, self.config.server_addresses)
+            api_groups.install_legacy_api_group(self.generic, group, installer, self.config.server_addresses)
         for name, hook in group.post_start_hooks.items():
             self.generic.add_post_start_hook(name, hook)
         self._install_apis(installer)
@@ -175,10 +171,10 @@ class KubeServer:
         groups = [_only_enabled(provider.open(self.registries), generic.resources) for provider in providers]
         served = [group for group in groups if group.versions]
         for group in served:
-            install_api_group(self.generic, group, installer)
+            api_groups.install_api_group(self.generic, group, installer)
             for name, hook in group.post_start_hooks.items():
                 self.generic.add_post_start_hook(name, hook)
-        install_group_list(self.generic, served)
+        api_groups.install_group_list(self.generic, served)
 
     async def _start_caches(self, context: HookContext) -> None:
         await self.registries.start()

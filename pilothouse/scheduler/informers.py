@@ -8,17 +8,8 @@ from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state
 from pilothouse.kinds.pods import has_ended
 from pilothouse.machinery.objects import Json, labels_of, name_of, uid_of
+from pilothouse.scheduler import cluster_events
 from pilothouse.scheduler.cache.pod_info import DEFAULT_SCHEDULER, PodInfo
-from pilothouse.scheduler.cluster_events import (
-    NODE_ADDED,
-    POD_ADDED,
-    POD_DELETED,
-    Action,
-    ClusterEvent,
-    Subject,
-    node_changes,
-    pod_changes,
-)
 from pilothouse.scheduler.plugins.handle import Handle
 from pilothouse.scheduler.queue.scheduling_queue import SchedulingQueue
 
@@ -44,14 +35,18 @@ class ClusterState:
 
         return ResourceEventHandlerFuncs(update=update)
 
-    def others(self, subject: Subject) -> ResourceEventHandlerFuncs:
+    def others(self, subject: cluster_events.Subject) -> ResourceEventHandlerFuncs:
         """Return handlers for objects that can make pods schedulable but are only read through listers."""
 
-        def tell(action: Action) -> Callable[[Json | None, Json | None], None]:
-            event = ClusterEvent(subject, action)
+        def tell(action: cluster_events.Action) -> Callable[[Json | None, Json | None], None]:
+            event = cluster_events.ClusterEvent(subject, action)
             return lambda old, new: self._queue.move_all(event, old, new)
 
-        added, updated, deleted = tell(Action.ADD), tell(Action.UPDATE), tell(Action.DELETE)
+        added, updated, deleted = (
+            tell(cluster_events.Action.ADD),
+            tell(cluster_events.Action.UPDATE),
+            tell(cluster_events.Action.DELETE),
+        )
         return ResourceEventHandlerFuncs(
             add=lambda obj: added(None, obj),
             update=updated,
@@ -60,14 +55,14 @@ class ClusterState:
 
     def _node_added(self, node: Json) -> None:
         self._cache.set_node(node)
-        self._queue.move_all(NODE_ADDED, None, node)
+        self._queue.move_all(cluster_events.NODE_ADDED, None, node)
 
     def _node_updated(self, old: Json, new: Json) -> None:
         if _schedulable_part(old) == _schedulable_part(new) and (info := self._cache.node(name_of(new))):
             info.node = new  # a heartbeat: cached answers about the node stay valid
             return
         self._cache.set_node(new)
-        for event in node_changes(old, new):
+        for event in cluster_events.node_changes(old, new):
             self._queue.move_all(event, old, new)
 
     def _node_deleted(self, deleted: Deleted) -> None:
@@ -75,7 +70,9 @@ class ClusterState:
         if node is None:
             return
         self._cache.remove_node(name_of(node))
-        self._queue.move_all(ClusterEvent(Subject.NODE, Action.DELETE), node, None)
+        self._queue.move_all(
+            cluster_events.ClusterEvent(cluster_events.Subject.NODE, cluster_events.Action.DELETE), node, None
+        )
 
     def _pod_added(self, pod: Json) -> None:
         if has_ended(pod):
@@ -106,7 +103,7 @@ class ClusterState:
             else:
                 now = PodInfo(new)
                 self._cache.set_pod(now)
-                for event in pod_changes(PodInfo(old), now):
+                for event in cluster_events.pod_changes(PodInfo(old), now):
                     self._queue.move_all(event, old, new)
         else:
             self._queue.delete(uid_of(new))
@@ -124,14 +121,14 @@ class ClusterState:
         known = self._cache.pod(uid)
         if known is not None:
             self._cache.remove_pod(uid)
-            self._queue.move_all(POD_DELETED, known.pod)
+            self._queue.move_all(cluster_events.POD_DELETED, known.pod)
         elif nominated:
             priority = pod["spec"].get("priority") or 0
-            self._queue.move_all(POD_DELETED, pod, only=lambda waiting: waiting.priority <= priority)
+            self._queue.move_all(cluster_events.POD_DELETED, pod, only=lambda waiting: waiting.priority <= priority)
 
     def _assigned(self, pod: PodInfo) -> None:
         self._cache.set_pod(pod)
-        self._queue.move_all(POD_ADDED, None, pod.pod)
+        self._queue.move_all(cluster_events.POD_ADDED, None, pod.pod)
 
     def _pending_updated(self, old: PodInfo, new: PodInfo) -> None:
         if self._cache.is_assumed(new.uid):
@@ -141,7 +138,9 @@ class ClusterState:
             self._nominator.set(new)
         self._queue.update(old, new)
         if old.nominated_node and old.nominated_node != new.nominated_node:
-            self._queue.move_all(POD_DELETED, old.pod, only=lambda waiting: waiting.priority <= old.priority)
+            self._queue.move_all(
+                cluster_events.POD_DELETED, old.pod, only=lambda waiting: waiting.priority <= old.priority
+            )
 
     def _is_ours(self, pod: Json) -> bool:
         return (pod["spec"].get("schedulerName") or DEFAULT_SCHEDULER) in self._profiles

@@ -7,17 +7,8 @@ from typing import TypeAlias
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.shared_informer import SharedIndexInformer, wait_for_cache_sync
+from pilothouse.controllers import resources
 from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.resources import (
-    NAMESPACES,
-    NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    POD_DISRUPTION_BUDGETS,
-    PODS,
-    REPLICA_SETS,
-    SERVICES,
-)
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.scheduler.cluster_events import Subject
 from pilothouse.scheduler.framework import Framework
@@ -32,15 +23,15 @@ Informers: TypeAlias = dict[str, SharedIndexInformer]
 
 _STORAGE, _DEVICES = "storage.k8s.io", "resource.k8s.io"
 _LISTED = {
-    "pods": PODS,
-    "namespaces": NAMESPACES,
-    "services": SERVICES,
+    "pods": resources.PODS,
+    "namespaces": resources.NAMESPACES,
+    "services": resources.SERVICES,
     "replication_controllers": GroupVersionResource("", "v1", "replicationcontrollers"),
-    "replica_sets": REPLICA_SETS,
+    "replica_sets": resources.REPLICA_SETS,
     "stateful_sets": GroupVersionResource("apps", "v1", "statefulsets"),
-    "disruption_budgets": POD_DISRUPTION_BUDGETS,
-    "claims": PERSISTENT_VOLUME_CLAIMS,
-    "volumes": PERSISTENT_VOLUMES,
+    "disruption_budgets": resources.POD_DISRUPTION_BUDGETS,
+    "claims": resources.PERSISTENT_VOLUME_CLAIMS,
+    "volumes": resources.PERSISTENT_VOLUMES,
     "storage_classes": GroupVersionResource(_STORAGE, "v1", "storageclasses"),
     "csi_nodes": GroupVersionResource(_STORAGE, "v1", "csinodes"),
     "csi_drivers": GroupVersionResource(_STORAGE, "v1", "csidrivers"),
@@ -80,7 +71,7 @@ async def _scheduler(context: ControllerContext, handle: Handle, informers: Info
     state = ClusterState(handle, queue)
     writer, events = PodWriter(context.client), SchedulerEvents(context.client, context.clock)
     preemption = Preemption(framework, queue, writer, events)
-    registrations = [context.informer(NODES).add_event_handler(state.nodes())]
+    registrations = [context.informer(resources.NODES).add_event_handler(state.nodes())]
     for name, informer in informers.items():
         handler = _handler(state, name)
         registration = informer.add_event_handler(handler) if handler is not None else None

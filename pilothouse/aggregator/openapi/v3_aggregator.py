@@ -15,14 +15,7 @@ from typing import Any
 import orjson
 
 from pilothouse.aggregator.download import TIMEOUT, Download, DownloadAnswer, DownloadFailed
-from pilothouse.aggregator.openapi.v2_aggregator import (
-    USER,
-    DownloadedSpec,
-    Ranked,
-    RemoteService,
-    by_priority,
-    download_v2,
-)
+from pilothouse.aggregator.openapi import v2_aggregator
 from pilothouse.apiserver.openapi.service import Document
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
@@ -39,9 +32,9 @@ class DownloadedDocument:
 
 
 @dataclass(slots=True, eq=False)
-class RemoteDocuments(Ranked):
+class RemoteDocuments(v2_aggregator.Ranked):
     by_path: dict[str, DownloadedDocument] = field(default_factory=dict)
-    v2: DownloadedSpec | None = None
+    v2: v2_aggregator.DownloadedSpec | None = None
 
 
 class SpecProxier:
@@ -51,7 +44,7 @@ class SpecProxier:
         self._timeout = timeout
         self._services = {}
 
-    def put(self, service: RemoteService) -> None:
+    def put(self, service: v2_aggregator.RemoteService) -> None:
         """Add or replace the service with this name."""
         known = self._services.get(service.name)
         documents = RemoteDocuments(service, known.by_path, known.v2) if known else RemoteDocuments(service)
@@ -89,14 +82,14 @@ class SpecProxier:
         """Return the documents of the APIServices' group versions, by path."""
         return {
             path: known.by_path[path].document
-            for known in by_priority(self._services.values())
+            for known in v2_aggregator.by_priority(self._services.values())
             if (path := _own_path(known.service)) in known.by_path
         }
 
     def of_groups(self) -> dict[str, Document]:
         """Return the group documents by path; the version with the highest priority wins."""
         documents: dict[str, Document] = {}
-        for known in by_priority(self._services.values()):
+        for known in v2_aggregator.by_priority(self._services.values()):
             path = _group_path(known.service)
             if path in known.by_path:
                 documents.setdefault(path, known.by_path[path].document)
@@ -113,7 +106,7 @@ class SpecProxier:
         return DownloadedDocument(await asyncio.to_thread(Document.of, answer.body, etag=etag), url)
 
     async def _convert(self, known: RemoteDocuments) -> None:
-        downloaded = await download_v2(known.service, known.v2, timeout=self._timeout)
+        downloaded = await v2_aggregator.download_v2(known.service, known.v2, timeout=self._timeout)
         if downloaded is known.v2:
             return
         try:
@@ -123,14 +116,14 @@ class SpecProxier:
         known.v2, known.by_path = downloaded, {_own_path(known.service): DownloadedDocument(document, "")}
 
     async def _get(self, known: RemoteDocuments, path: str) -> DownloadAnswer:
-        return await Download(path, USER, timeout=self._timeout).get(known.service.handler)
+        return await Download(path, v2_aggregator.USER, timeout=self._timeout).get(known.service.handler)
 
 
-def _own_path(service: RemoteService) -> str:
+def _own_path(service: v2_aggregator.RemoteService) -> str:
     return f"apis/{service.group_version}"
 
 
-def _group_path(service: RemoteService) -> str:
+def _group_path(service: v2_aggregator.RemoteService) -> str:
     return f"apis/{service.group_version.group}"
 
 

@@ -8,14 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
-from pilothouse.apiserver.admission.interface import (
-    Attributes,
-    MutationPlugin,
-    Operation,
-    Plugin,
-    SelectivePlugin,
-    ValidationPlugin,
-)
+from pilothouse.apiserver.admission import interface
 from pilothouse.apiserver.admission.metrics import CONTROLLER, STEP
 from pilothouse.apiserver.tallies import HistogramRow
 from pilothouse.machinery.dataclass import dataclass
@@ -30,7 +23,7 @@ class _Step:
 
     labels: tuple[str, ...]
     """Metric labels: name, type and operation."""
-    run: Callable[[Attributes], Awaitable[None]]
+    run: Callable[[interface.Attributes], Awaitable[None]]
     passed: HistogramRow = field(init=False)
     """Latency of calls that did not reject (the common case)."""
 
@@ -49,7 +42,7 @@ class _Phase:
     def __post_init__(self) -> None:
         object.__setattr__(self, "passed", STEP.row((*self.labels, "false")))
 
-    async def run(self, attributes: Attributes) -> None:
+    async def run(self, attributes: interface.Attributes) -> None:
         start = time.perf_counter()
         for step in self.steps:
             try:
@@ -62,7 +55,7 @@ class _Phase:
             start = now
 
 
-_Phases: TypeAlias = dict[tuple[Operation, str, str], _Phase]
+_Phases: TypeAlias = dict[tuple[interface.Operation, str, str], _Phase]
 """(operation, group, resource) → phase; filled on first use."""
 
 _MOST_PHASES = 4096
@@ -77,26 +70,26 @@ class AdmissionChain:
     ()
     """
 
-    def __init__(self, plugins: Sequence[Plugin] = ()) -> None:
+    def __init__(self, plugins: Sequence[interface.Plugin] = ()) -> None:
         self.plugins = tuple(plugins)
 
     @property
-    def plugins(self) -> tuple[Plugin, ...]:
+    def plugins(self) -> tuple[interface.Plugin, ...]:
         return self._plugins
 
     @plugins.setter
-    def plugins(self, plugins: tuple[Plugin, ...]) -> None:
+    def plugins(self, plugins: tuple[interface.Plugin, ...]) -> None:
         self._plugins = plugins
         self._admitting: _Phases = {}
         self._validating: _Phases = {}
 
-    async def admit(self, attributes: Attributes) -> None:
+    async def admit(self, attributes: interface.Attributes) -> None:
         await _measured(attributes, self._phase(self._admitting, _ADMIT, attributes), _admit)
 
-    async def validate(self, attributes: Attributes) -> None:
+    async def validate(self, attributes: interface.Attributes) -> None:
         await _measured(attributes, self._phase(self._validating, _VALIDATE, attributes), _Phase.run)
 
-    def _phase(self, phases: _Phases, type: str, attributes: Attributes) -> _Phase:
+    def _phase(self, phases: _Phases, type: str, attributes: interface.Attributes) -> _Phase:
         operation, resource = attributes.operation, attributes.resource
         key = (operation, resource.group, resource.resource)
         phase = phases.get(key)
@@ -107,7 +100,7 @@ class AdmissionChain:
         return phase
 
 
-async def _admit(phase: _Phase, attributes: Attributes) -> None:
+async def _admit(phase: _Phase, attributes: interface.Attributes) -> None:
     """Run the phase, and at most one reinvocation."""
     await phase.run(attributes)
     if attributes.reinvocation.should_reinvoke:
@@ -115,26 +108,28 @@ async def _admit(phase: _Phase, attributes: Attributes) -> None:
         await phase.run(attributes)
 
 
-def _phase(plugins: Sequence[Plugin], type: str, operation: Operation, resource: GroupResource) -> _Phase:
+def _phase(
+    plugins: Sequence[interface.Plugin], type: str, operation: interface.Operation, resource: GroupResource
+) -> _Phase:
     steps = [
         _Step((plugin.name, type, operation.value), run)
         for plugin in plugins
         if plugin.handles(operation)
-        and (not isinstance(plugin, SelectivePlugin) or resource in plugin.resources)
+        and (not isinstance(plugin, interface.SelectivePlugin) or resource in plugin.resources)
         and (run := _method_of(plugin, type))
     ]
     return _Phase((type, operation.value), tuple(steps))
 
 
-def _method_of(plugin: Plugin, type: str) -> Callable[[Attributes], Awaitable[None]] | None:
+def _method_of(plugin: interface.Plugin, type: str) -> Callable[[interface.Attributes], Awaitable[None]] | None:
     """Return the plugin's method for this phase, or None."""
     if type == _ADMIT:
-        return plugin.admit if isinstance(plugin, MutationPlugin) else None
-    return plugin.validate if isinstance(plugin, ValidationPlugin) else None
+        return plugin.admit if isinstance(plugin, interface.MutationPlugin) else None
+    return plugin.validate if isinstance(plugin, interface.ValidationPlugin) else None
 
 
 async def _measured(
-    attributes: Attributes, phase: _Phase, run: Callable[[_Phase, Attributes], Awaitable[None]]
+    attributes: interface.Attributes, phase: _Phase, run: Callable[[_Phase, interface.Attributes], Awaitable[None]]
 ) -> None:
     start = time.perf_counter()
     try:

@@ -5,11 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from pilothouse.apiserver.admission.metrics import (
-    MATCH_CONDITION_ERRORS,
-    MATCH_CONDITION_EXCLUSIONS,
-    MATCH_CONDITION_SECONDS,
-)
+from pilothouse.apiserver.admission import metrics
 from pilothouse.apiserver.admission.versioned import VersionedAttributes, admission_variables
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
@@ -49,12 +45,12 @@ async def conditions_hold(
     try:
         holds = await conditions.matches(variables, authorizations)
     except MatchFailed:
-        MATCH_CONDITION_ERRORS.inc(labels)
+        metrics.MATCH_CONDITION_ERRORS.inc(labels)
         if not owner.fails_open:
             raise
         holds = False
     finally:
-        MATCH_CONDITION_SECONDS.observe(labels, time.perf_counter() - start)
+        metrics.MATCH_CONDITION_SECONDS.observe(labels, time.perf_counter() - start)
     if not holds:
-        MATCH_CONDITION_EXCLUSIONS.inc(labels)
+        metrics.MATCH_CONDITION_EXCLUSIONS.inc(labels)
     return holds

@@ -7,12 +7,7 @@ from binascii import Error as Base64Error
 from collections.abc import Sequence
 from itertools import islice
 
-from pilothouse.apiserver.authn.interface import (
-    NO_REMARKS,
-    InvalidToken,
-    TokenAuthenticator,
-    TokenIdentity,
-)
+from pilothouse.apiserver.authn import interface
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Request
 from pilothouse.machinery.errors import Unauthorized
@@ -23,28 +18,30 @@ EXTRA_SPACE = "the provided Authorization header contains extra space before the
 class UnionTokenAuthenticator:
     """Tries token authenticators in order until one returns an identity. Errors are raised only if all fail."""
 
-    def __init__(self, authenticators: Sequence[TokenAuthenticator]) -> None:
+    def __init__(self, authenticators: Sequence[interface.TokenAuthenticator]) -> None:
         self._authenticators = tuple(authenticators)
 
-    async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
+    async def authenticate_token(
+        self, token: str, audiences: Sequence[str] | None = None
+    ) -> interface.TokenIdentity | None:
         problems: list[str] = []
         for authenticator in self._authenticators:
             try:
                 found = await authenticator.authenticate_token(token, audiences)
-            except InvalidToken as error:
+            except interface.InvalidToken as error:
                 problems += error.args
                 continue
             if found is not None:
                 return found
         if problems:
-            raise InvalidToken(*problems)
+            raise interface.InvalidToken(*problems)
         return None
 
 
 class BearerAuthenticator:
     """Authenticates bearer tokens. Unknown tokens are rejected, not treated as anonymous."""
 
-    def __init__(self, tokens: TokenAuthenticator) -> None:
+    def __init__(self, tokens: interface.TokenAuthenticator) -> None:
         self._tokens = tokens
 
     async def authenticate(self, request: Request) -> User | None:
@@ -56,16 +53,16 @@ class BearerAuthenticator:
             return None
         try:
             found = await self._tokens.authenticate_token(token)
-        except InvalidToken:
+        except interface.InvalidToken:
             raise Unauthorized from None
         return user_of(found, request)
 
 
-def user_of(found: TokenIdentity | None, request: Request) -> User:
+def user_of(found: interface.TokenIdentity | None, request: Request) -> User:
     """Return the token's user, and add the token's warnings and annotations to the request. Raises Unauthorized."""
     if found is None:
         raise Unauthorized
-    if found.remarks is not NO_REMARKS:
+    if found.remarks is not interface.NO_REMARKS:
         request.warnings.extend(found.remarks.warnings)
         for key, value in found.remarks.annotations:
             request.annotate(key, value)
@@ -91,7 +88,7 @@ _MOST_PROTOCOLS = 64
 class WebSocketTokenAuthenticator:
     """Authenticates bearer tokens in the subprotocol header, for browsers, which cannot set other headers."""
 
-    def __init__(self, tokens: TokenAuthenticator) -> None:
+    def __init__(self, tokens: interface.TokenAuthenticator) -> None:
         self._tokens = tokens
 
     async def authenticate(self, request: Request) -> User | None:
@@ -107,7 +104,7 @@ class WebSocketTokenAuthenticator:
         token = _decoded(tokens[0])
         try:
             found = await self._tokens.authenticate_token(token)
-        except InvalidToken:
+        except interface.InvalidToken:
             raise Unauthorized from None
         user = user_of(found, request)
         # Remove the token from the header that is echoed and logged.

@@ -6,18 +6,12 @@ from collections.abc import Sequence
 
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity, identity
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED
-from pilothouse.apiserver.webhook.reviews import (
-    ReviewFailed,
-    ReviewWebhook,
-    checked_fields,
-    checked_status,
-    checked_texts,
-)
+from pilothouse.apiserver.webhook import reviews
 from pilothouse.machinery.objects import Json
 
 
 class WebhookTokens:
-    def __init__(self, webhook: ReviewWebhook, *, version: str = "v1", audiences: Sequence[str] = ()) -> None:
+    def __init__(self, webhook: reviews.ReviewWebhook, *, version: str = "v1", audiences: Sequence[str] = ()) -> None:
         """`audiences`: the server's own, assumed for webhooks that return no audiences."""
         self._webhook = webhook
         self._version = version
@@ -35,14 +29,14 @@ class WebhookTokens:
                 "status": {"user": {}},
             }
             return self._identity(
-                checked_status(await self._webhook.review(review), authenticated=bool, error=str), wanted
+                reviews.checked_status(await self._webhook.review(review), authenticated=bool, error=str), wanted
             )
-        except ReviewFailed as error:
+        except reviews.ReviewFailed as error:
             raise InvalidToken(str(error)) from None
 
     def _identity(self, status: Json, wanted: tuple[str, ...]) -> TokenIdentity | None:
         """Raises InvalidToken, ReviewFailed."""
-        meant_for = checked_texts(status.get("audiences"), "status.audiences") or self._audiences
+        meant_for = reviews.checked_texts(status.get("audiences"), "status.audiences") or self._audiences
         accepted = tuple(audience for audience in wanted if audience in meant_for)
         if wanted and not accepted:
             return None
@@ -51,15 +45,15 @@ class WebhookTokens:
                 raise InvalidToken(error)
             return None
         info = status.get("user")
-        fields = checked_fields(info, "status.user", username=str, uid=str, extra=dict)
-        groups = checked_texts(fields.get("groups"), "status.user.groups")
+        fields = reviews.checked_fields(info, "status.user", username=str, uid=str, extra=dict)
+        groups = reviews.checked_texts(fields.get("groups"), "status.user.groups")
         extra = fields.get("extra") or {}
         return TokenIdentity(
             identity(
                 fields.get("username") or "",
                 uid=fields.get("uid") or "",
                 groups=groups if ALL_AUTHENTICATED in groups else (*groups, ALL_AUTHENTICATED),
-                extra={key: checked_texts(values, "status.user.extra") for key, values in extra.items()},
+                extra={key: reviews.checked_texts(values, "status.user.extra") for key, values in extra.items()},
             ),
             accepted,
         )

@@ -15,14 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from pilothouse.apiserver.authn import user
 from pilothouse.apiserver.authn.service_accounts import NODE_NAME, group_names, service_account_name
-from pilothouse.apiserver.authn.user import (
-    ALL_AUTHENTICATED,
-    ALL_UNAUTHENTICATED,
-    ANONYMOUS,
-    SYSTEM_PRIVILEGED_GROUP,
-    User,
-)
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision, forbidden
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.machinery.bounded_cache import BoundedCache
@@ -50,18 +44,18 @@ class Mode:
     """An impersonation mode. `applies` is a predicate on the requested user."""
 
     name: str
-    applies: Callable[[User, User], bool]
+    applies: Callable[[user.User, user.User], bool]
 
     @property
     def verb(self) -> str:
         return f"impersonate:{self.name}" if self.name else "impersonate"
 
 
-def _only_name(wanted: User) -> bool:
+def _only_name(wanted: user.User) -> bool:
     return not (wanted.uid or wanted.groups or wanted.extra)
 
 
-def _is_own_node(wanted: User, requestor: User) -> bool:
+def _is_own_node(wanted: user.User, requestor: user.User) -> bool:
     own = requestor.extra.get(NODE_NAME, ())
     account = service_account_name(requestor.name)
     return _only_name(wanted) and account is not None and own == (node_name(wanted.name),)
@@ -83,7 +77,7 @@ class Impersonator:
         self._authorizer = authorizer
         self._last_mode: BoundedCache[str, Mode] = BoundedCache(entries=10_000, total_bytes=4 << 20)
 
-    async def impersonated_user(self, wanted: User, attributes: Attributes) -> tuple[User, str]:
+    async def impersonated_user(self, wanted: user.User, attributes: Attributes) -> tuple[user.User, str]:
         """Return the impersonated user and the verb of the constrained mode, if any. Raises Forbidden."""
         first_refusal: Forbidden | None = None
         for mode in self._modes(attributes.user):
@@ -102,7 +96,7 @@ class Impersonator:
         assert first_refusal is not None, "the last mode is for everybody"
         raise first_refusal
 
-    def _modes(self, requestor: User) -> Iterable[Mode]:
+    def _modes(self, requestor: user.User) -> Iterable[Mode]:
         if not enabled("ConstrainedImpersonation"):
             return MODES[-1:]
         last = self._last_mode.get(requestor.name)
@@ -117,7 +111,7 @@ class Impersonation:
     mode: Mode
     attributes: Attributes
 
-    async def authorize(self, wanted: User) -> User:
+    async def authorize(self, wanted: user.User) -> user.User:
         """Return the requested user with all groups. Raises Forbidden."""
         if self.mode.name:
             verb = f"impersonate-on:{self.mode.name}:{self.attributes.verb}"
@@ -142,8 +136,8 @@ class Impersonation:
         part = self._part("groups", "")
         if self.mode.name and "" in groups:
             raise forbidden(part, "impersonating the empty string group is not allowed")
-        if self.mode.name and SYSTEM_PRIVILEGED_GROUP in groups:
-            privileged = replace(part, name=SYSTEM_PRIVILEGED_GROUP)
+        if self.mode.name and user.SYSTEM_PRIVILEGED_GROUP in groups:
+            privileged = replace(part, name=user.SYSTEM_PRIVILEGED_GROUP)
             raise forbidden(privileged, "impersonating the system:masters group is not allowed")
         if self.mode.name and len(groups) >= _MANY and await self._allowed(replace(part, name="*")):
             return
@@ -188,8 +182,8 @@ class Impersonation:
 
 def _with_standing(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
     """Return the groups, including system:authenticated or system:unauthenticated."""
-    if name == ANONYMOUS:
-        return groups if ALL_UNAUTHENTICATED in groups else (*groups, ALL_UNAUTHENTICATED)
-    if ALL_UNAUTHENTICATED in groups or ALL_AUTHENTICATED in groups:
+    if name == user.ANONYMOUS:
+        return groups if user.ALL_UNAUTHENTICATED in groups else (*groups, user.ALL_UNAUTHENTICATED)
+    if user.ALL_UNAUTHENTICATED in groups or user.ALL_AUTHENTICATED in groups:
         return groups
-    return (*groups, ALL_AUTHENTICATED)
+    return (*groups, user.ALL_AUTHENTICATED)

@@ -6,39 +6,31 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.authz.interface import (
-    Answer,
-    Attributes,
-    Authorizer,
-    Decision,
-    Rules,
-    rules_of,
-    union_of_rules,
-)
+from pilothouse.apiserver.authz import interface
 from pilothouse.apiserver.tallies import REGISTRY, CounterTally
 from pilothouse.machinery.status_error import aggregate
 
 
 class UnionAuthorizer:
-    def __init__(self, authorizers: Sequence[Authorizer]) -> None:
+    def __init__(self, authorizers: Sequence[interface.Authorizer]) -> None:
         self.authorizers = tuple(authorizers)
 
-    async def authorize(self, attributes: Attributes) -> Answer:
-        undecided: list[Answer] = []
+    async def authorize(self, attributes: interface.Attributes) -> interface.Answer:
+        undecided: list[interface.Answer] = []
         for authorizer in self.authorizers:
             answer = await authorizer.authorize(attributes)
-            if answer.decision is not Decision.NO_OPINION:
+            if answer.decision is not interface.Decision.NO_OPINION:
                 return answer if not undecided else replace(answer, error=_errors([*undecided, answer]))
             if answer.reason or answer.error:
                 undecided.append(answer)
         reasons = (answer.reason for answer in undecided if answer.reason)
-        return Answer(Decision.NO_OPINION, "\n".join(reasons), _errors(undecided))
+        return interface.Answer(interface.Decision.NO_OPINION, "\n".join(reasons), _errors(undecided))
 
-    async def rules_for(self, user: User, namespace: str) -> Rules:
-        return union_of_rules([await rules_of(each, user, namespace) for each in self.authorizers])
+    async def rules_for(self, user: User, namespace: str) -> interface.Rules:
+        return interface.union_of_rules([await interface.rules_of(each, user, namespace) for each in self.authorizers])
 
 
-def _errors(answers: Sequence[Answer]) -> str:
+def _errors(answers: Sequence[interface.Answer]) -> str:
     there = [answer.error for answer in answers if answer.error]
     return aggregate(there) if there else ""
 
@@ -52,15 +44,15 @@ DECISIONS = CounterTally(
 
 
 class InstrumentedAuthorizer:
-    def __init__(self, authorizer: Authorizer, *, type: str, name: str) -> None:
+    def __init__(self, authorizer: interface.Authorizer, *, type: str, name: str) -> None:
         self._authorizer = authorizer
         self._allowed, self._denied = (type, name, "allowed"), (type, name, "denied")
 
-    async def authorize(self, attributes: Attributes) -> Answer:
+    async def authorize(self, attributes: interface.Attributes) -> interface.Answer:
         answer = await self._authorizer.authorize(attributes)
-        if answer.decision is not Decision.NO_OPINION:
-            DECISIONS.inc(self._allowed if answer.decision is Decision.ALLOW else self._denied)
+        if answer.decision is not interface.Decision.NO_OPINION:
+            DECISIONS.inc(self._allowed if answer.decision is interface.Decision.ALLOW else self._denied)
         return answer
 
-    async def rules_for(self, user: User, namespace: str) -> Rules:
-        return await rules_of(self._authorizer, user, namespace)
+    async def rules_for(self, user: User, namespace: str) -> interface.Rules:
+        return await interface.rules_of(self._authorizer, user, namespace)

@@ -13,19 +13,11 @@ from typing import Any, Protocol
 
 import orjson
 
+from pilothouse.machinery import wire_facts
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.generated import declared_default, definitions
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, copy_compact
-from pilothouse.machinery.wire_facts import (
-    FieldFacts,
-    Label,
-    definition_name,
-    facts_of,
-    is_list,
-    message_named,
-    message_of,
-)
 
 V2_REFERENCE, V3_REFERENCE = "#/definitions/", "#/components/schemas/"
 
@@ -159,7 +151,7 @@ def defaults_of(definition: str) -> dict[str, Default]:
     """
     if definition == _VERSION_INFO:
         return {field: Default("") for field in definitions()[definition]["required"]}
-    name = message_named(definition)
+    name = wire_facts.message_named(definition)
     try:
         return dict(_defaults(name.package, name.message, definition))
     except KeyError:
@@ -167,10 +159,10 @@ def defaults_of(definition: str) -> dict[str, Default]:
 
 
 def _defaults(package: str, message: str, definition: str) -> Iterator[tuple[str, Default]]:
-    for fact in facts_of(package, message).values():
+    for fact in wire_facts.facts_of(package, message).values():
         if fact.inline:
             inner, _, name = fact.type.rpartition(".")
-            yield from _defaults(inner, name, definition_name(inner, name))
+            yield from _defaults(inner, name, wire_facts.definition_name(inner, name))
             continue
         declared = declared_default(definition, fact.name)
         default = _zero(fact) if declared is None else Default(declared)
@@ -178,14 +170,14 @@ def _defaults(package: str, message: str, definition: str) -> Iterator[tuple[str
             yield fact.name, default
 
 
-def _zero(fact: FieldFacts) -> Default | None:
-    depth = int(fact.label is not Label.OPTIONAL)
-    if is_list(*fact.type.rpartition(".")[::2]):
+def _zero(fact: wire_facts.FieldFacts) -> Default | None:
+    depth = int(fact.label is not wire_facts.Label.OPTIONAL)
+    if wire_facts.is_list(*fact.type.rpartition(".")[::2]):
         return Default("", depth + 1)
     value = _zero_of(fact.type)
-    if value is None or (fact.label is Label.OPTIONAL and fact.pointer):
+    if value is None or (fact.label is wire_facts.Label.OPTIONAL and fact.pointer):
         return None
-    if fact.label is Label.OPTIONAL and fact.omitempty and fact.type in _ZERO:
+    if fact.label is wire_facts.Label.OPTIONAL and fact.omitempty and fact.type in _ZERO:
         return None
     return Default(value, depth)
 
@@ -201,7 +193,7 @@ def _zero_of(type_name: str) -> Any:
 def _is_struct(type_name: str) -> bool:
     package, _, message = type_name.rpartition(".")
     try:
-        facts_of(package, message)
+        wire_facts.facts_of(package, message)
     except KeyError:
         return False
     return True
@@ -211,9 +203,9 @@ META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 
 
 def definition_of(kind: GroupVersionKind) -> str:
-    message = message_of(kind)
+    message = wire_facts.message_of(kind)
     if message is not None:
-        return definition_name(message.package, message.message)
+        return wire_facts.definition_name(message.package, message.message)
     return ".".join((*reversed(kind.group.split(".")), kind.version, kind.kind))
 
 

@@ -7,24 +7,8 @@ from dataclasses import replace
 
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.endpoints.serializers.registry import media_types, stream_media_types
+from pilothouse.apiserver.openapi import route
 from pilothouse.apiserver.openapi.definitions import META, definition_of
-from pilothouse.apiserver.openapi.route import (
-    CREATE_OPTIONS,
-    DELETE_OPTIONS,
-    LIST_OPTIONS,
-    NAMESPACE,
-    PATCH_OPTIONS,
-    PRETTY,
-    STRING,
-    UPDATE_OPTIONS,
-    Body,
-    Parameter,
-    Responses,
-    Route,
-    name_parameter,
-    parameters_of,
-    without,
-)
 from pilothouse.apiserver.registry.interface import GetterWithOptions, Watcher
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion
@@ -35,7 +19,7 @@ class ResourcePath:
     """A path of a resource. `prefix` and `suffix` are parts of its operation ids: `listNamespacedPod`."""
 
     path: str
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[route.Parameter, ...] = ()
     prefix: str = ""
     suffix: str = ""
 
@@ -56,7 +40,7 @@ class ResourcePaths:
     def collection(self) -> ResourcePath:
         plural = self.served.names.plural
         if self.served.namespaced:
-            return ResourcePath(f"{self.root}/namespaces/{{namespace}}/{plural}", (NAMESPACE,), "Namespaced")
+            return ResourcePath(f"{self.root}/namespaces/{{namespace}}/{plural}", (route.NAMESPACE,), "Namespaced")
         return ResourcePath(f"{self.root}/{plural}")
 
     @property
@@ -68,7 +52,7 @@ class ResourcePaths:
     def item(self) -> ResourcePath:
         collection, subresource = self.collection, self.served.subresource
         path = f"{collection.path}/{{name}}" + (f"/{subresource}" if subresource else "")
-        parameters = (*collection.parameters, name_parameter(self.served.kind.kind))
+        parameters = (*collection.parameters, route.name_parameter(self.served.kind.kind))
         return replace(collection, path=path, parameters=parameters)
 
     def watched(self, place: ResourcePath) -> ResourcePath:
@@ -83,33 +67,33 @@ STATUS, PATCH, WATCH_EVENT, DELETE_BODY = (
 _INSTEAD = "deprecated: use the 'watch' parameter with a list operation instead"
 
 
-def list_route(served: ServedResource, place: ResourcePath) -> Route:
+def list_route(served: ServedResource, place: ResourcePath) -> route.Route:
     verb = "list or watch" if isinstance(served.storage, Watcher) else "list"
     return _route(
         ("get", "list", "list"),
         served,
         place,
         description=f"{verb} objects of kind {served.names.kind}",
-        parameters=parameters_of(LIST_OPTIONS),
+        parameters=route.parameters_of(route.LIST_OPTIONS),
         responses={200: definition_of(served.kind.group_version.kind(served.names.list_kind))},
         produces=_with_streams(served),
     )
 
 
-def create_route(served: ServedResource, place: ResourcePath) -> Route:
+def create_route(served: ServedResource, place: ResourcePath) -> route.Route:
     kind = definition_of(served.kind)
     return _route(
         ("post", "post", "create"),
         served,
         place,
         description=f"create{_subresource_of(served)} {with_article(served.names.kind)}",
-        parameters=parameters_of(CREATE_OPTIONS),
-        body=Body(kind),
+        parameters=route.parameters_of(route.CREATE_OPTIONS),
+        body=route.Body(kind),
         responses={200: kind, 201: kind, 202: kind},
     )
 
 
-def get_route(served: ServedResource, place: ResourcePath) -> Route:
+def get_route(served: ServedResource, place: ResourcePath) -> route.Route:
     storage, description = served.storage, f"read{_subresource_of(served)} the specified {served.names.kind}"
     if isinstance(storage, GetterWithOptions):
         return _route(
@@ -117,87 +101,87 @@ def get_route(served: ServedResource, place: ResourcePath) -> Route:
             served,
             place,
             description=description,
-            parameters=parameters_of(storage.get_options),
-            responses={200: STRING},
+            parameters=route.parameters_of(storage.get_options),
+            responses={200: route.STRING},
             produces=(*storage.media_types, *media_types(served.serializers)),
         )
     responses = {200: definition_of(served.kind)}
     return _route(("get", "get", "read"), served, place, description=description, responses=responses)
 
 
-def update_route(served: ServedResource, place: ResourcePath) -> Route:
+def update_route(served: ServedResource, place: ResourcePath) -> route.Route:
     kind = definition_of(served.kind)
     return _route(
         ("put", "put", "replace"),
         served,
         place,
         description=f"replace{_subresource_of(served)} the specified {served.names.kind}",
-        parameters=parameters_of(UPDATE_OPTIONS),
-        body=Body(kind),
+        parameters=route.parameters_of(route.UPDATE_OPTIONS),
+        body=route.Body(kind),
         responses={200: kind, 201: kind},
     )
 
 
-def patch_route(served: ServedResource, place: ResourcePath) -> Route:
+def patch_route(served: ServedResource, place: ResourcePath) -> route.Route:
     kind = definition_of(served.kind)
     return _route(
         ("patch", "patch", "patch"),
         served,
         place,
         description=f"partially update{_subresource_of(served)} the specified {served.names.kind}",
-        parameters=parameters_of(PATCH_OPTIONS),
-        body=Body(PATCH),
+        parameters=route.parameters_of(route.PATCH_OPTIONS),
+        body=route.Body(PATCH),
         consumes=served.patch_types,
         responses={200: kind, 201: kind},
     )
 
 
-def delete_route(served: ServedResource, place: ResourcePath) -> Route:
+def delete_route(served: ServedResource, place: ResourcePath) -> route.Route:
     answer = definition_of(served.kind) if served.returns_deleted_object else STATUS
     return _route(
         ("delete", "delete", "delete"),
         served,
         place,
         description=f"delete{_subresource_of(served)} {with_article(served.names.kind)}",
-        parameters=parameters_of(DELETE_OPTIONS),
-        body=Body(DELETE_BODY, required=False),
+        parameters=route.parameters_of(route.DELETE_OPTIONS),
+        body=route.Body(DELETE_BODY, required=False),
         responses={200: answer, 202: answer},
     )
 
 
-def delete_collection_route(served: ServedResource, place: ResourcePath) -> Route:
-    selection = without(parameters_of(LIST_OPTIONS), "watch", "allowWatchBookmarks")
+def delete_collection_route(served: ServedResource, place: ResourcePath) -> route.Route:
+    selection = route.without(route.parameters_of(route.LIST_OPTIONS), "watch", "allowWatchBookmarks")
     return _route(
         ("delete", "deletecollection", "deletecollection"),
         served,
         place,
         description=f"delete collection of {served.names.kind}",
-        parameters=(*parameters_of(DELETE_OPTIONS), *selection),
-        body=Body(DELETE_BODY, required=False),
+        parameters=(*route.parameters_of(route.DELETE_OPTIONS), *selection),
+        body=route.Body(DELETE_BODY, required=False),
         responses={200: STATUS},
     )
 
 
-def watch_route(served: ServedResource, place: ResourcePath) -> Route:
+def watch_route(served: ServedResource, place: ResourcePath) -> route.Route:
     what = f"watch changes to an object of kind {served.names.kind}"
     return _route(
         ("get", "watch", "watch"),
         served,
         place,
         description=f"{what}. {_INSTEAD}, filtered to a single item with the 'fieldSelector' parameter.",
-        parameters=parameters_of(LIST_OPTIONS),
+        parameters=route.parameters_of(route.LIST_OPTIONS),
         responses={200: WATCH_EVENT},
         produces=_with_streams(served),
     )
 
 
-def watch_list_route(served: ServedResource, place: ResourcePath) -> Route:
+def watch_list_route(served: ServedResource, place: ResourcePath) -> route.Route:
     return _route(
         ("get", "watchlist", "watch"),
         served,
         place,
         description=f"watch individual changes to a list of {served.names.kind}. {_INSTEAD}.",
-        parameters=parameters_of(LIST_OPTIONS),
+        parameters=route.parameters_of(route.LIST_OPTIONS),
         responses={200: WATCH_EVENT},
         produces=_with_streams(served),
     )
@@ -209,17 +193,17 @@ def _route(
     place: ResourcePath,
     *,
     description: str,
-    responses: Responses,
-    parameters: tuple[Parameter, ...] = (),
+    responses: route.Responses,
+    parameters: tuple[route.Parameter, ...] = (),
     produces: tuple[str, ...] = (),
     consumes: tuple[str, ...] = ("*/*",),
-    body: Body | None = None,
-) -> Route:
+    body: route.Body | None = None,
+) -> route.Route:
     """Return a route. `verb` is the HTTP method, the action and the verb of the operation id."""
     method, action, operation = verb
     is_list = "List" if action == "watchlist" else ""
     named = f"{place.prefix}{served.names.kind}{served.subresource.capitalize()}{is_list}{place.suffix}"
-    return Route(
+    return route.Route(
         method=method,
         path=place.path,
         operation=operation + named,
@@ -227,7 +211,7 @@ def _route(
         responses=responses,
         produces=produces or tuple(media_types(served.serializers)),
         consumes=consumes,
-        parameters=(PRETTY, *parameters, *place.parameters),
+        parameters=(route.PRETTY, *parameters, *place.parameters),
         body=body,
         action=action,
         kind=served.kind,

@@ -12,18 +12,9 @@ from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.remote_command import RemoteCommand, SessionStreams, error_status
 from pilothouse.apiserver.proxy.upgrades import TRANSLATED
+from pilothouse.apiserver.serving import websocket_channels
 from pilothouse.apiserver.serving.upgrade import raw_connection, until_one_ends
 from pilothouse.apiserver.serving.websocket import handshake_refusal, is_websocket_request, subprotocols, switched
-from pilothouse.apiserver.serving.websocket_channels import (
-    ERROR,
-    RESIZE,
-    STDERR,
-    STDIN,
-    STDOUT,
-    V5,
-    Channels,
-    DuplexWebSocket,
-)
 from pilothouse.apiserver.spdy.stream import SpdyStream
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
@@ -35,7 +26,7 @@ _STATUS_SECONDS: Final = 10.0
 
 def is_translatable(request: Request) -> bool:
     """Return whether the client requests a v5 WebSocket, the version with closable channels."""
-    return is_websocket_request(request) and V5 in subprotocols(request)
+    return is_websocket_request(request) and websocket_channels.V5 in subprotocols(request)
 
 
 def translated(request: Request, target: Target, streams: SessionStreams) -> Response:
@@ -43,7 +34,7 @@ def translated(request: Request, target: Target, streams: SessionStreams) -> Res
     if refused := handshake_refusal(request):
         TRANSLATED.inc(("400",))
         return refused
-    return switched(request, V5, _Translation(target, streams).run)
+    return switched(request, websocket_channels.V5, _Translation(target, streams).run)
 
 
 @dataclass(slots=True)
@@ -55,7 +46,9 @@ class _Translation:
 
     async def run(self, transport: asyncio.Transport, received: bytes) -> None:
         """Run until the session ends or the client disconnects."""
-        channels = Channels(DuplexWebSocket(raw_connection(transport, received)), V5)
+        channels = websocket_channels.Channels(
+            websocket_channels.DuplexWebSocket(raw_connection(transport, received)), websocket_channels.V5
+        )
         try:
             await channels.send(self._first_channel(), b"")  # signals the client that the connection is established
             try:
@@ -69,7 +62,7 @@ class _Translation:
                 if self.status is not None:
                     code = 200 if self.status["status"] == "Success" else self.status.get("code") or 200
                     TRANSLATED.inc((str(code),))
-                    await channels.send(ERROR, orjson.dumps(self.status))
+                    await channels.send(websocket_channels.ERROR, orjson.dumps(self.status))
         except (OSError, TimeoutError):
             pass
         finally:
@@ -77,25 +70,25 @@ class _Translation:
 
     def _first_channel(self) -> int:
         if self.wanted.stdout:
-            return STDOUT
-        return STDERR if self.wanted.stderr else ERROR
+            return websocket_channels.STDOUT
+        return websocket_channels.STDERR if self.wanted.stderr else websocket_channels.ERROR
 
-    async def _give(self, channels: Channels, session: RemoteCommand) -> None:
+    async def _give(self, channels: websocket_channels.Channels, session: RemoteCommand) -> None:
         """Copy the output until the session has ended and all output is sent."""
-        outputs = ((session.stdout, STDOUT), (session.stderr, STDERR))
+        outputs = ((session.stdout, websocket_channels.STDOUT), (session.stderr, websocket_channels.STDERR))
         with suppress(ConnectionError):
             await asyncio.gather(*(_copy(stream, channels, number) for stream, number in outputs if stream))
             self.status = await session.status()
 
 
-async def _copy(stream: SpdyStream, channels: Channels, number: int) -> None:
+async def _copy(stream: SpdyStream, channels: websocket_channels.Channels, number: int) -> None:
     while data := await stream.read():
         await channels.send(number, data)
 
 
-async def _take(channels: Channels, session: RemoteCommand) -> None:
+async def _take(channels: websocket_channels.Channels, session: RemoteCommand) -> None:
     """Copy the input until the client disconnects. Data for closed or unrequested streams is dropped."""
-    streams = {STDIN: session.stdin, RESIZE: session.resize}
+    streams = {websocket_channels.STDIN: session.stdin, websocket_channels.RESIZE: session.resize}
     while (received := await channels.receive()) is not None:
         stream = streams.get(received.channel)
         if stream is None or stream.is_closed:

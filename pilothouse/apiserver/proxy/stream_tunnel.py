@@ -9,14 +9,8 @@ from typing import Final
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.upgrades import TUNNELED, Upgraded, ask_for_upgrade, forwarded_headers, refusal_of
+from pilothouse.apiserver.serving import websocket
 from pilothouse.apiserver.serving.upgrade import raw_connection, until_one_ends
-from pilothouse.apiserver.serving.websocket import (
-    BINARY,
-    handshake_refusal,
-    is_websocket_request,
-    subprotocols,
-    switched,
-)
 from pilothouse.apiserver.serving.websocket_channels import DuplexWebSocket
 from pilothouse.machinery.dataclass import dataclass
 
@@ -29,15 +23,15 @@ _OWN: Final = frozenset({b"upgrade", b"x-stream-protocol-version"})
 
 def tunneled_protocols(request: Request) -> list[str]:
     """Return the requested SPDY protocols of the tunnel."""
-    if not is_websocket_request(request):
+    if not websocket.is_websocket_request(request):
         return []
-    asked = subprotocols(request)
+    asked = websocket.subprotocols(request)
     return [each.removeprefix(PREFIX) for each in asked if each.startswith(PREFIX) and each.endswith(_SUFFIX)]
 
 
 async def tunneled(request: Request, target: Target) -> Response:
     """Answer a request with `tunneled_protocols`. Raises StatusError if the target is unreachable."""
-    answer = handshake_refusal(request) or await _asked(request, target)
+    answer = websocket.handshake_refusal(request) or await _asked(request, target)
     TUNNELED.inc((str(answer.status),))
     return answer
 
@@ -58,7 +52,7 @@ async def _asked(request: Request, target: Target) -> Response:
         answer.writer.close()
         return Response(500, b"unable to upgrade: missing upgrade headers in response\n")
     chosen = answer.header(b"x-stream-protocol-version")
-    return switched(request, f"{PREFIX}{chosen}" if chosen else "", _Tunnel(answer).run)
+    return websocket.switched(request, f"{PREFIX}{chosen}" if chosen else "", _Tunnel(answer).run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,4 +77,4 @@ class _Tunnel:
     async def _outwards(self, socket: DuplexWebSocket) -> None:
         with suppress(OSError):
             while data := await self.behind.reader.read(_CHUNK):
-                await socket.send(BINARY, data)
+                await socket.send(websocket.BINARY, data)

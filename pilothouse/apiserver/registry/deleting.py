@@ -7,12 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pilothouse.apiserver.registry import finalizers_and_grace
 from pilothouse.apiserver.registry.errors import map_storage_errors
-from pilothouse.apiserver.registry.finalizers_and_grace import (
-    begin_graceful_deletion,
-    deletion_finalizers,
-    mark_as_deleting,
-)
 from pilothouse.apiserver.registry.operations import Deleted, RequestContext, Result, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions
 from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict
@@ -79,13 +75,15 @@ async def _delete(
 ) -> Deleted:
     ctx.weight.at_least(current.size)
     obj = await ctx.weight.run(current.parse)
-    grace = begin_graceful_deletion(registry.strategy, obj, options, registry.resource.kind.group_kind)
+    grace = finalizers_and_grace.begin_graceful_deletion(
+        registry.strategy, obj, options, registry.resource.kind.group_kind
+    )
     if grace.pending:
         return Deleted(_answer(registry, ctx, current, obj), immediately=False)
     await validate(await ctx.weight.run(current.parse))
     finalizers: list[str] = metadata(obj).get("finalizers") or []
     if ctx.collects_garbage:
-        finalizers = deletion_finalizers(registry.strategy, obj, options)
+        finalizers = finalizers_and_grace.deletion_finalizers(registry.strategy, obj, options)
     if not (grace.graceful or finalizers or metadata(obj).get("finalizers")):
         return await _remove(registry, ctx, current, obj, dry_run=options.dry_run)
     if finalizers:
@@ -95,7 +93,7 @@ async def _delete(
     if not grace.graceful:
         if not finalizers:
             return await _remove(registry, ctx, current, obj, dry_run=options.dry_run)
-        mark_as_deleting(obj)
+        finalizers_and_grace.mark_as_deleting(obj)
     marked = await _mark(registry, ctx, current, obj, dry_run=options.dry_run)
     if finalizers or grace.options.grace_period_seconds:
         return Deleted(marked, immediately=False)

@@ -8,15 +8,7 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.registry.operations import (
-    Deleted,
-    ListResult,
-    RequestContext,
-    Result,
-    Updated,
-    UpdateRequest,
-    Validate,
-)
+from pilothouse.apiserver.registry import operations
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.machinery.names import GroupVersionKind
@@ -25,22 +17,24 @@ from pilothouse.machinery.objects import Json
 
 @runtime_checkable
 class Getter(Protocol):
-    async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> Result: ...
+    async def get(self, ctx: operations.RequestContext, name: str, options: GetOptions) -> operations.Result: ...
 
 
 @runtime_checkable
 class Lister(Protocol):
-    async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult: ...
+    async def list(self, ctx: operations.RequestContext, options: ListOptions) -> operations.ListResult: ...
 
 
 @runtime_checkable
 class Watcher(Protocol):
-    async def watch(self, ctx: RequestContext, options: ListOptions, *, deadline: float) -> CacheWatcher: ...
+    async def watch(self, ctx: operations.RequestContext, options: ListOptions, *, deadline: float) -> CacheWatcher: ...
 
 
 @runtime_checkable
 class Creator(Protocol):
-    async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result: ...
+    async def create(
+        self, ctx: operations.RequestContext, obj: Json, *, options: WriteOptions, validate: operations.Validate
+    ) -> operations.Result: ...
 
 
 @runtime_checkable
@@ -48,13 +42,21 @@ class NamedCreator(Protocol):
     """Creates a subresource under the name in the path, such as pods/binding."""
 
     async def create_named(
-        self, ctx: RequestContext, name: str, obj: Json, *, options: WriteOptions, validate: Validate
-    ) -> Result: ...
+        self,
+        ctx: operations.RequestContext,
+        name: str,
+        obj: Json,
+        *,
+        options: WriteOptions,
+        validate: operations.Validate,
+    ) -> operations.Result: ...
 
 
 @runtime_checkable
 class Updater(Protocol):
-    async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated: ...
+    async def update(
+        self, ctx: operations.RequestContext, name: str, update: operations.UpdateRequest
+    ) -> operations.Updated: ...
 
 
 @runtime_checkable
@@ -65,15 +67,20 @@ class Patcher(Getter, Updater, Protocol):
 @runtime_checkable
 class GracefulDeleter(Protocol):
     async def delete(
-        self, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate
-    ) -> Deleted: ...
+        self, ctx: operations.RequestContext, name: str, *, options: DeleteOptions, validate: operations.Validate
+    ) -> operations.Deleted: ...
 
 
 @runtime_checkable
 class CollectionDeleter(Protocol):
     async def delete_collection(
-        self, ctx: RequestContext, *, options: DeleteOptions, selection: ListOptions, validate: Validate
-    ) -> ListResult: ...
+        self,
+        ctx: operations.RequestContext,
+        *,
+        options: DeleteOptions,
+        selection: ListOptions,
+        validate: operations.Validate,
+    ) -> operations.ListResult: ...
 
 
 @runtime_checkable
@@ -82,7 +89,7 @@ class Connecter(Protocol):
 
     methods: frozenset[str]
 
-    async def connect(self, ctx: RequestContext, name: str, request: Request) -> Response: ...
+    async def connect(self, ctx: operations.RequestContext, name: str, request: Request) -> Response: ...
 
 
 @runtime_checkable

@@ -13,17 +13,8 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 
-from pilothouse.apiserver.registry import creating, deleting, listing, updating
+from pilothouse.apiserver.registry import creating, deleting, listing, operations, updating
 from pilothouse.apiserver.registry.errors import map_storage_errors
-from pilothouse.apiserver.registry.operations import (
-    Deleted,
-    ListResult,
-    RequestContext,
-    Result,
-    Updated,
-    UpdateRequest,
-    Validate,
-)
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.resource_version import parse_resource_version
 from pilothouse.apiserver.registry.stored_resource import StoredResource
@@ -53,7 +44,7 @@ class RegistryStore(StoredResource):
 
     hooks: Hooks = NO_HOOKS
 
-    async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> StoredObject:
+    async def get(self, ctx: operations.RequestContext, name: str, options: GetOptions) -> StoredObject:
         """Raises NotFound."""
         key = self.keys.object(ctx.namespace, name)
         version = options.resource_version
@@ -63,24 +54,35 @@ class RegistryStore(StoredResource):
             raise NotFound.of(ctx.resource, name)
         return found
 
-    async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult:
+    async def list(self, ctx: operations.RequestContext, options: ListOptions) -> operations.ListResult:
         return await listing.list_objects(self, ctx, options)
 
-    async def watch(self, ctx: RequestContext, options: ListOptions, *, deadline: float) -> CacheWatcher:
+    async def watch(self, ctx: operations.RequestContext, options: ListOptions, *, deadline: float) -> CacheWatcher:
         return await listing.watch_objects(self, ctx, options, deadline=deadline)
 
-    async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
+    async def create(
+        self, ctx: operations.RequestContext, obj: Json, *, options: WriteOptions, validate: operations.Validate
+    ) -> operations.Result:
         return await creating.create(self, ctx, obj, options=options, validate=validate)
 
-    async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
+    async def update(
+        self, ctx: operations.RequestContext, name: str, update: operations.UpdateRequest
+    ) -> operations.Updated:
         return await updating.Update(self, ctx, name, update).run()
 
-    async def delete(self, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate) -> Deleted:
+    async def delete(
+        self, ctx: operations.RequestContext, name: str, *, options: DeleteOptions, validate: operations.Validate
+    ) -> operations.Deleted:
         return await deleting.delete(self, ctx, name, options=options, validate=validate)
 
     async def delete_collection(
-        self, ctx: RequestContext, *, options: DeleteOptions, selection: ListOptions, validate: Validate
-    ) -> ListResult:
+        self,
+        ctx: operations.RequestContext,
+        *,
+        options: DeleteOptions,
+        selection: ListOptions,
+        validate: operations.Validate,
+    ) -> operations.ListResult:
         """Delete all selected objects. Not atomic, as upstream: an error leaves earlier deletes in effect."""
         found = await self.list(ctx, replace(selection, watch=False))
         await deleting.delete_all(self, ctx, found.objects, options=options, validate=validate)

@@ -6,15 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pilothouse.apiserver.registry.operations import (
-    Deleted,
-    ListResult,
-    RequestContext,
-    Result,
-    Updated,
-    UpdateRequest,
-    Validate,
-)
+from pilothouse.apiserver.registry import operations
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -42,22 +34,28 @@ class BareView:
 class OneByOneView(BareView):
     """Delegates every verb except deletecollection to its registry."""
 
-    async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> StoredObject:
+    async def get(self, ctx: operations.RequestContext, name: str, options: GetOptions) -> StoredObject:
         return await self.registry.get(ctx, name, options)
 
-    async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult:
+    async def list(self, ctx: operations.RequestContext, options: ListOptions) -> operations.ListResult:
         return await self.registry.list(ctx, options)
 
-    async def watch(self, ctx: RequestContext, options: ListOptions, *, deadline: float) -> CacheWatcher:
+    async def watch(self, ctx: operations.RequestContext, options: ListOptions, *, deadline: float) -> CacheWatcher:
         return await self.registry.watch(ctx, options, deadline=deadline)
 
-    async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
+    async def create(
+        self, ctx: operations.RequestContext, obj: Json, *, options: WriteOptions, validate: operations.Validate
+    ) -> operations.Result:
         return await self.registry.create(ctx, obj, options=options, validate=validate)
 
-    async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
+    async def update(
+        self, ctx: operations.RequestContext, name: str, update: operations.UpdateRequest
+    ) -> operations.Updated:
         return await self.registry.update(ctx, name, update)
 
-    async def delete(self, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate) -> Deleted:
+    async def delete(
+        self, ctx: operations.RequestContext, name: str, *, options: DeleteOptions, validate: operations.Validate
+    ) -> operations.Deleted:
         return await self.registry.delete(ctx, name, options=options, validate=validate)
 
 
@@ -65,8 +63,13 @@ class RegistryView(OneByOneView):
     """Delegates every verb to its registry."""
 
     async def delete_collection(
-        self, ctx: RequestContext, *, options: DeleteOptions, selection: ListOptions, validate: Validate
-    ) -> ListResult:
+        self,
+        ctx: operations.RequestContext,
+        *,
+        options: DeleteOptions,
+        selection: ListOptions,
+        validate: operations.Validate,
+    ) -> operations.ListResult:
         return await self.registry.delete_collection(ctx, options=options, selection=selection, validate=validate)
 
 
@@ -78,7 +81,9 @@ class UpdateOnly:
         self._may_be_applied = may_be_applied
         self.reset_fields = strategy.reset_fields
 
-    async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
+    async def update(
+        self, ctx: operations.RequestContext, name: str, update: operations.UpdateRequest
+    ) -> operations.Updated:
         allow_create = self._may_be_applied and update.force_allow_create
         return await self._view.update(ctx, name, replace(update, force_allow_create=allow_create))
 
@@ -98,5 +103,5 @@ class StatusStore(UpdateOnly):
     >>> await store.close()
     """
 
-    async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> Result:
+    async def get(self, ctx: operations.RequestContext, name: str, options: GetOptions) -> operations.Result:
         return await self._view.get(ctx, name, options)

@@ -11,25 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, TypeAlias
 
-from pilothouse.apiserver.spdy.frames import (
-    CONTROL,
-    FIN,
-    FRAME_HEADER,
-    MAX_CONTROL_PAYLOAD,
-    MAX_DATA,
-    Data,
-    Frame,
-    GoAway,
-    GoAwayStatus,
-    Ping,
-    ResetStatus,
-    RstStream,
-    SpdyError,
-    SynReply,
-    SynStream,
-    decode_control,
-    encode,
-)
+from pilothouse.apiserver.spdy import frames
 from pilothouse.apiserver.spdy.header_block import HeaderCompressor, HeaderDecompressor, StreamHeaders
 from pilothouse.apiserver.spdy.stream import SpdyStream
 
@@ -74,13 +56,13 @@ class SpdyConnection:
     async def run(self, *, idle_seconds: float = IDLE_SECONDS) -> None:
         """Receive until the peer disconnects, violates the protocol, or the connection is idle for too long."""
         self._close_when_idle(idle_seconds)
-        failed = GoAwayStatus.OK
+        failed = frames.GoAwayStatus.OK
         try:
-            while (frame := await self._frames.read()) is not None and not isinstance(frame, GoAway):
+            while (frame := await self._frames.read()) is not None and not isinstance(frame, frames.GoAway):
                 self._used = asyncio.get_running_loop().time()
                 await self._handle(frame)
-        except SpdyError:
-            failed = GoAwayStatus.PROTOCOL_ERROR
+        except frames.SpdyError:
+            failed = frames.GoAwayStatus.PROTOCOL_ERROR
         except OSError:
             pass
         finally:
@@ -94,38 +76,38 @@ class SpdyConnection:
         else:
             self._idle_timer = loop.call_later(left, self._close_when_idle, seconds)
 
-    async def _handle(self, frame: Frame) -> None:
+    async def _handle(self, frame: frames.Frame) -> None:
         match frame:
-            case Data(stream, data, fin):
+            case frames.Data(stream, data, fin):
                 if known := self._streams.get(stream):
                     await known.feed(data, fin=fin)
                     self.forget_when_over(known)
-            case SynStream():
+            case frames.SynStream():
                 await self._offered(frame)
-            case SynReply(stream, _, fin):
+            case frames.SynReply(stream, _, fin):
                 if known := self._streams.get(stream):
                     known.answered.set()
                     await known.feed(b"", fin=fin)
-            case RstStream(stream, _):
+            case frames.RstStream(stream, _):
                 if known := self._streams.pop(stream, None):
                     known.end()
-            case Ping(number) if number % 2 == self._parity:
+            case frames.Ping(number) if number % 2 == self._parity:
                 await self.send(frame)
             case _:
                 pass  # ping replies; settings, windows and late headers are ignored
 
-    async def _offered(self, frame: SynStream) -> None:
+    async def _offered(self, frame: frames.SynStream) -> None:
         number = frame.stream
         if number % 2 != self._parity or number <= self._theirs:
-            await self.send(RstStream(number, ResetStatus.PROTOCOL_ERROR))
+            await self.send(frames.RstStream(number, frames.ResetStatus.PROTOCOL_ERROR))
             return
         self._theirs = number
         stream = SpdyStream(self, number, frame.headers)
         if not self._takes(stream):
-            await self.send(RstStream(number, ResetStatus.REFUSED_STREAM))
+            await self.send(frames.RstStream(number, frames.ResetStatus.REFUSED_STREAM))
             return
         self._streams[number] = stream
-        await self.send(SynReply(number, {}))
+        await self.send(frames.SynReply(number, {}))
         await stream.feed(b"", fin=frame.fin)
 
     def _takes(self, stream: SpdyStream) -> bool:
@@ -146,7 +128,7 @@ class SpdyConnection:
         stream = SpdyStream(self, self._next_stream, headers)
         self._next_stream += 2
         self._streams[stream.id] = stream
-        await self.send(SynStream(stream.id, headers))
+        await self.send(frames.SynStream(stream.id, headers))
         async with asyncio.timeout(_ANSWER_SECONDS):
             await stream.answered.wait()
         if stream.is_refused:
@@ -157,14 +139,14 @@ class SpdyConnection:
         """Ping until the connection closes, to keep intermediaries from dropping it."""
         while not self._is_closed:
             await asyncio.sleep(seconds)
-            await self.send(Ping(self._next_ping))
+            await self.send(frames.Ping(self._next_ping))
             self._next_ping = (self._next_ping + 2) % 2**31 or 2
 
-    async def send(self, frame: Frame) -> None:
+    async def send(self, frame: frames.Frame) -> None:
         """Send a frame, and wait while the peer is slow. No-op on a closed connection."""
         if not self._is_closed:
             self._used = asyncio.get_running_loop().time()
-            self._writer.write(encode(frame, self._compressor))
+            self._writer.write(frames.encode(frame, self._compressor))
             with suppress(ConnectionError):
                 await self._writer.drain()
 
@@ -174,17 +156,17 @@ class SpdyConnection:
 
     def close(self) -> None:
         """Reset open streams and send GOAWAY. Previously written data is still sent."""
-        self._end(GoAwayStatus.OK)
+        self._end(frames.GoAwayStatus.OK)
 
-    def _end(self, status: GoAwayStatus) -> None:
+    def _end(self, status: frames.GoAwayStatus) -> None:
         if self._is_closed:
             return
         self._is_closed = True
-        leave: list[Frame] = [
-            *(RstStream(number, ResetStatus.CANCEL) for number in self._streams),
-            GoAway(self._theirs, status),
+        leave: list[frames.Frame] = [
+            *(frames.RstStream(number, frames.ResetStatus.CANCEL) for number in self._streams),
+            frames.GoAway(self._theirs, status),
         ]
-        self._writer.writelines([encode(frame, self._compressor) for frame in leave])
+        self._writer.writelines([frames.encode(frame, self._compressor) for frame in leave])
         self._writer.close()
         # A peer that does not read must not keep the connection open.
         asyncio.get_running_loop().call_later(_LEAVE_SECONDS, self._writer.transport.abort)
@@ -206,7 +188,7 @@ class FrameReader:
         self._left = 0  # unreturned bytes of the data frame of `_stream`
         self._fin = False
 
-    async def read(self) -> Frame | None:
+    async def read(self) -> frames.Frame | None:
         """Return the next frame or piece of a data frame; None at the end. The last piece carries the frame's flags.
 
         Raises SpdyError, or OSError if the connection breaks.
@@ -214,22 +196,22 @@ class FrameReader:
         if self._left:
             return await self._piece()
         try:
-            word, rest = FRAME_HEADER.unpack(await self._reader.readexactly(FRAME_HEADER.size))
-            flags, length = rest >> 24, rest & MAX_DATA
-            if word & CONTROL:
-                if length > MAX_CONTROL_PAYLOAD:
-                    raise SpdyError(f"control frame of {length} bytes")
-                return decode_control(word, flags, await self._reader.readexactly(length), self._decompressor)
+            word, rest = frames.FRAME_HEADER.unpack(await self._reader.readexactly(frames.FRAME_HEADER.size))
+            flags, length = rest >> 24, rest & frames.MAX_DATA
+            if word & frames.CONTROL:
+                if length > frames.MAX_CONTROL_PAYLOAD:
+                    raise frames.SpdyError(f"control frame of {length} bytes")
+                return frames.decode_control(word, flags, await self._reader.readexactly(length), self._decompressor)
         except asyncio.IncompleteReadError:
             return None
         if not word:
-            raise SpdyError("stream id zero is disallowed")
-        self._stream, self._left, self._fin = word, length, bool(flags & FIN)
-        return await self._piece() if length else Data(word, b"", self._fin)
+            raise frames.SpdyError("stream id zero is disallowed")
+        self._stream, self._left, self._fin = word, length, bool(flags & frames.FIN)
+        return await self._piece() if length else frames.Data(word, b"", self._fin)
 
-    async def _piece(self) -> Data | None:
+    async def _piece(self) -> frames.Data | None:
         data = await self._reader.read(min(self._left, _PIECE))
         if not data:
             return None
         self._left -= len(data)
-        return Data(self._stream, data, self._fin and not self._left)
+        return frames.Data(self._stream, data, self._fin and not self._left)

@@ -16,14 +16,7 @@ from pilothouse.builder.types.bounds import MinLength as MinLength
 from pilothouse.builder.types.bounds import MinProperties as MinProperties
 from pilothouse.builder.types.bounds import MultipleOf as MultipleOf
 from pilothouse.builder.types.bounds import Pattern as Pattern
-from pilothouse.extensions.schema.structural import (
-    EMBEDDED,
-    LIST_MAP_KEYS,
-    LIST_TYPE,
-    MAP_TYPE,
-    PRESERVE,
-    VALIDATIONS,
-)
+from pilothouse.extensions.schema import structural
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -46,7 +39,7 @@ class ListMap(Marker):
         object.__setattr__(self, "keys", keys)
 
     def keywords(self, json_type: str) -> Json:
-        return {LIST_TYPE: "map", LIST_MAP_KEYS: list(self.keys)}
+        return {structural.LIST_TYPE: "map", structural.LIST_MAP_KEYS: list(self.keys)}
 
 
 @dataclass(frozen=True)
@@ -61,7 +54,7 @@ class ListSet(Marker):
     of = ("array",)
 
     def keywords(self, json_type: str) -> Json:
-        return {LIST_TYPE: "set"}
+        return {structural.LIST_TYPE: "set"}
 
 
 @dataclass(frozen=True)
@@ -76,7 +69,7 @@ class Atomic(Marker):
     of = ("array", "object")
 
     def keywords(self, json_type: str) -> Json:
-        return {LIST_TYPE if json_type == "array" else MAP_TYPE: "atomic"}
+        return {structural.LIST_TYPE if json_type == "array" else structural.MAP_TYPE: "atomic"}
 
 
 @dataclass(frozen=True)
@@ -100,7 +93,7 @@ class PreserveUnknown(Marker):
     >>> Settings = Annotated[dict[str, str], PreserveUnknown()]
     """
 
-    keyword = PRESERVE
+    keyword = structural.PRESERVE
     of = ("object",)
 
 
@@ -113,7 +106,7 @@ class EmbeddedResource(Marker):
     >>> Template = Annotated[dict[str, Any], EmbeddedResource()]
     """
 
-    keyword = EMBEDDED
+    keyword = structural.EMBEDDED
     of = ("object",)
 
 
@@ -182,4 +175,4 @@ class Rule(Marker):
             "fieldPath": self.field_path,
             "optionalOldSelf": self.optional_old_self,
         }
-        return {VALIDATIONS: [{key: value for key, value in fields.items() if value}]}
+        return {structural.VALIDATIONS: [{key: value for key, value in fields.items() if value}]}

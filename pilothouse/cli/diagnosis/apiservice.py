@@ -21,15 +21,7 @@ from pilothouse.aggregator.proxy.transport import (
 from pilothouse.apiserver.authn.user import ANONYMOUS
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.serving.tls_options import KeyPair
-from pilothouse.cli.diagnosis.answers import (
-    REJECTED_FRONT_PROXY,
-    DiscoveryRequest,
-    examine_delegation,
-    forbidden_delegation,
-    other_group,
-    timed,
-    too_slow,
-)
+from pilothouse.cli.diagnosis import answers
 from pilothouse.cli.diagnosis.backend import BackendServer
 from pilothouse.cli.diagnosis.findings import Finding, failed, note, ok
 from pilothouse.client.rest.client import Client
@@ -85,7 +77,7 @@ class APIServiceDoctor:
         backend = await find_backend(self.client, service, config)
         for finding in backend.findings:
             yield finding
-        async for finding in examine_delegation(self.client, service):
+        async for finding in answers.examine_delegation(self.client, service):
             yield finding
         version = group_version_of(api_service)
         transport = ProxyTransport(config, ProxyClientCertificate(self.proxy_client))
@@ -119,14 +111,16 @@ class APIServiceDoctor:
             async with asyncio.timeout(TIMEOUT):
                 document = await self.client.get_json(path)
         except TimeoutError:
-            return too_slow("aggregator", request, TIMEOUT)
+            return answers.too_slow("aggregator", request, TIMEOUT)
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
-            advice = REJECTED_FRONT_PROXY if ANONYMOUS in str(error) else ""
-            return forbidden_delegation(str(error)) or failed("aggregator", f"{request}: {error}", advice)
+            advice = answers.REJECTED_FRONT_PROXY if ANONYMOUS in str(error) else ""
+            return answers.forbidden_delegation(str(error)) or failed("aggregator", f"{request}: {error}", advice)
         seconds = time.monotonic() - began
         text = f"{request} lists {len(document.get('resources') or ())} resources ({seconds * 1000:.1f} ms)"
-        mismatch = other_group("aggregator", document, DiscoveryRequest(request, version, seconds, identified=True))
-        return mismatch or timed("aggregator", text, seconds)
+        mismatch = answers.other_group(
+            "aggregator", document, answers.DiscoveryRequest(request, version, seconds, identified=True)
+        )
+        return mismatch or answers.timed("aggregator", text, seconds)
 
 
 def _condition(api_service: Json) -> Finding:

@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING
 
 from pilothouse.aggregator.availability.checks import TIMEOUT, send_probe
 from pilothouse.aggregator.proxy.transport import ProxyTransport, TransportUnusable
-from pilothouse.apiserver.outbound.failures import (
-    BackendFailed,
-    DialFailed,
-    dial_problem,
-    is_other_name,
-    is_out_of_time,
-)
+from pilothouse.apiserver.outbound import failures
 from pilothouse.apiserver.outbound.request import AnswerTooLarge, OutboundResponse, read_answer
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.outbound.tls import unverified_context
@@ -67,7 +61,7 @@ class BackendServer:
                 _, writer = await asyncio.open_connection(self.target.host, self.target.port)
         except OSError as error:
             advice = f"start the server on port {self.target.port}, and open the network path from this machine"
-            return failed("tcp", dial_problem(error, self.target), advice)
+            return failed("tcp", failures.dial_problem(error, self.target), advice)
         writer.close()
         return ok("tcp", f"{self.target.authority} accepts connections ({(time.monotonic() - began) * 1000:.1f} ms)")
 
@@ -94,7 +88,7 @@ class BackendServer:
             pool.give_back(target, await pool.take(replace(target, timeout=TIMEOUT)))
         except TransportUnusable as error:
             return failed("tls", str(error), "set spec.caBundle to certificates in PEM format")
-        except DialFailed as error:
+        except failures.DialFailed as error:
             return explain_tls_failure(error, config.ca_bundle, TIMEOUT)
         if config.insecure:
             return note("tls", "every certificate is accepted: spec.insecureSkipTLSVerify is set", "use spec.caBundle")
@@ -111,7 +105,7 @@ class BackendServer:
                 )
         except TimeoutError:
             return too_slow("discovery", url, TIMEOUT)
-        except (BackendFailed, AnswerTooLarge) as error:
+        except (failures.BackendFailed, AnswerTooLarge) as error:
             return failed("discovery", f"{url}: {error}", "check the log of the server: it must answer the aggregator")
         return judge(answer, DiscoveryRequest(url, self.wanted, seconds, self.identified), others)
 
@@ -145,15 +139,15 @@ def describe_certificate(der: bytes) -> Finding:
     return note("certificate", text, _RENEW) if left < _SOON else ok("certificate", text)
 
 
-def explain_tls_failure(error: DialFailed, ca_bundle: str, timeout: float) -> Finding:
+def explain_tls_failure(error: failures.DialFailed, ca_bundle: str, timeout: float) -> Finding:
     """Explain why the aggregator's TLS connection fails, with the next step."""
     if isinstance(error.cause, TimeoutError):
         return failed("tls", f"no handshake within {timeout:g} s", _SPEAKS_TLS)
     if not isinstance(error.cause, ssl.SSLCertVerificationError):
         return failed("tls", str(error), _SPEAKS_TLS)
-    if is_out_of_time(error.cause):
+    if failures.is_out_of_time(error.cause):
         return failed("tls", str(error), _RENEW)
-    if is_other_name(error.cause):
+    if failures.is_other_name(error.cause):
         return failed("tls", str(error), f"issue the server a certificate for the name {error.target.server_name}")
     advice = f"set spec.caBundle to the CA that signed the server's certificate; {_describe_bundle(ca_bundle)}"
     return failed("tls", str(error), advice)

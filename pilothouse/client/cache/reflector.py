@@ -15,20 +15,8 @@ from collections.abc import Callable
 from typing import NoReturn, Protocol
 
 from pilothouse.client import garbage_collection
+from pilothouse.client.cache import list_watch
 from pilothouse.client.cache.keys import meta_namespace_key
-from pilothouse.client.cache.list_watch import (
-    PAGE_SIZE,
-    ListerWatcher,
-    Listing,
-    OpenWatch,
-    VeryShortWatch,
-    WatchErrorHandler,
-    is_expired,
-    is_retriable,
-    is_too_large_resource_version,
-    list_all,
-    log_watch_error,
-)
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.rest.options import ListOptions
@@ -59,14 +47,14 @@ class ReflectorStore(Protocol):
 class Reflector:
     def __init__(
         self,
-        source: ListerWatcher,
+        source: list_watch.ListerWatcher,
         store: ReflectorStore,
         *,
         name: str = "reflector",
         resync_period: float = 0.0,
         should_resync: Callable[[], bool] = lambda: True,
         use_watch_list: bool = True,
-        on_watch_error: WatchErrorHandler = log_watch_error,
+        on_watch_error: list_watch.WatchErrorHandler = list_watch.log_watch_error,
         backoff: Backoff = BACKOFF,
         clock: Clock = REAL_CLOCK,
     ) -> None:
@@ -114,7 +102,7 @@ class Reflector:
         try:
             listing = await self._list_at(version)
         except Exception as error:
-            if not is_expired(error) and not is_too_large_resource_version(error):
+            if not list_watch.is_expired(error) and not list_watch.is_too_large_resource_version(error):
                 raise
             self._position.unavailable = True
             listing = await self._list_at(self._position.for_list)
@@ -122,12 +110,12 @@ class Reflector:
             self._paginated = True
         self._replace(listing.items, listing.resource_version)
 
-    async def _list_at(self, version: str) -> Listing:
+    async def _list_at(self, version: str) -> list_watch.Listing:
         # A limit would make a list at an exact version bypass the server's watch cache.
         exact = version not in ("", "0") and not self._paginated
-        return await list_all(self._source, version, 0 if exact else PAGE_SIZE)
+        return await list_watch.list_all(self._source, version, 0 if exact else list_watch.PAGE_SIZE)
 
-    async def _watch_list(self) -> OpenWatch | None:
+    async def _watch_list(self) -> list_watch.OpenWatch | None:
         """Stream the state into the store. Return the open watch, or None if the server does not support streaming."""
         while True:
             options = ListOptions(
@@ -145,15 +133,15 @@ class Reflector:
                     return None
 
     async def _may_stream_again(self, error: Exception) -> bool:
-        if is_retriable(error):
+        if list_watch.is_retriable(error):
             await self._clock.sleep(self._delay())
             return True
-        if is_expired(error) or is_too_large_resource_version(error):
+        if list_watch.is_expired(error) or list_watch.is_too_large_resource_version(error):
             self._position.unavailable = True
             return True
         return False
 
-    async def _stream_state(self, options: ListOptions) -> OpenWatch:
+    async def _stream_state(self, options: ListOptions) -> list_watch.OpenWatch:
         state = _InitialState()
         watch = await self._source.watch(options)
         try:
@@ -172,7 +160,7 @@ class Reflector:
             self._store.replace(objects)
         self._position.reached(version)
 
-    async def _watch(self, watch: OpenWatch | None) -> NoReturn:
+    async def _watch(self, watch: list_watch.OpenWatch | None) -> NoReturn:
         """Follow the watch and its successors. Raises when only a new list can recover."""
         while True:
             started = self._clock.now()
@@ -187,15 +175,15 @@ class Reflector:
                     )
                 events = await self._follow(watch)
             except Exception as error:
-                if not is_retriable(error):
+                if not list_watch.is_retriable(error):
                     raise
                 await self._clock.sleep(self._delay())
             else:
                 if events == 0 and self._clock.now() - started < 1.0:
-                    raise VeryShortWatch(self.name)
+                    raise list_watch.VeryShortWatch(self.name)
             watch = None
 
-    async def _follow(self, watch: OpenWatch) -> int:
+    async def _follow(self, watch: list_watch.OpenWatch) -> int:
         """Apply the events to the store until the watch ends; return the number of events."""
         count = 0
         try:

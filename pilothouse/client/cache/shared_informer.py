@@ -7,24 +7,8 @@ import logging
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from pilothouse.client.cache import handlers, indexer
 from pilothouse.client.cache.delta_fifo import Delta, DeltaFIFO, DeltaType, Transform
-from pilothouse.client.cache.handlers import (
-    OBJECTS_PER_TURN,
-    AddNotification,
-    DeleteNotification,
-    ProcessorListener,
-    ResourceEventHandler,
-    SharedProcessor,
-    UpdateNotification,
-)
-from pilothouse.client.cache.indexer import (
-    NAMESPACE_INDEX,
-    CacheMutationDetector,
-    Indexer,
-    IndexFunc,
-    detector_from_environment,
-    namespace_index,
-)
 from pilothouse.client.cache.keys import DeletedFinalStateUnknown
 from pilothouse.client.cache.list_watch import ListerWatcher, WatchErrorHandler, log_watch_error
 from pilothouse.client.cache.reflector import BACKOFF, Reflector
@@ -38,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 MINIMUM_RESYNC_PERIOD = 1.0
 
-Registration: TypeAlias = ProcessorListener
+Registration: TypeAlias = handlers.ProcessorListener
 
 
 class InformerState(PilothouseError):
@@ -95,13 +79,13 @@ class SharedIndexInformer:
         *,
         name: str = "informer",
         resync_period: float = 0.0,
-        indexers: Mapping[str, IndexFunc] | None = None,
+        indexers: Mapping[str, indexer.IndexFunc] | None = None,
         use_watch_list: bool = True,
         backoff: Backoff = BACKOFF,
         clock: Clock = REAL_CLOCK,
     ) -> None:
         self.name = name
-        self.indexer = Indexer({NAMESPACE_INDEX: namespace_index, **(indexers or {})})
+        self.indexer = indexer.Indexer({indexer.NAMESPACE_INDEX: indexer.namespace_index, **(indexers or {})})
         self._source = source
         self._resync_check_period = self._default_resync_period = resync_period
         self._use_watch_list = use_watch_list
@@ -109,14 +93,16 @@ class SharedIndexInformer:
         self._clock = clock
         self._transform: Transform | None = None
         self._on_watch_error: WatchErrorHandler = log_watch_error
-        self._detector: CacheMutationDetector | None = detector_from_environment(name, clock)
-        self._processor = SharedProcessor(clock)
+        self._detector: indexer.CacheMutationDetector | None = indexer.detector_from_environment(name, clock)
+        self._processor = handlers.SharedProcessor(clock)
         self._reflector: Reflector | None = None
         self._tasks: asyncio.TaskGroup | None = None
         self._synced = asyncio.Event()
         self._stopped = False
 
-    def add_event_handler(self, handler: ResourceEventHandler, *, resync_period: float | None = None) -> Registration:
+    def add_event_handler(
+        self, handler: handlers.ResourceEventHandler, *, resync_period: float | None = None
+    ) -> Registration:
         """Register a handler. The handler first receives all cached objects as additions.
 
         With a resync period, the handler also receives every object as an update once per period. Raises InformerState
@@ -126,12 +112,12 @@ class SharedIndexInformer:
             raise InformerState(f"handler was not added to informer {self.name} because it has stopped already")
         period = self._requested_period(self._default_resync_period if resync_period is None else resync_period)
         effective = _effective_period(period, self._resync_check_period)
-        listener = ProcessorListener(handler, self._clock, requested=period, resync_period=effective)
+        listener = handlers.ProcessorListener(handler, self._clock, requested=period, resync_period=effective)
         self._processor.listeners.append(listener)
         if self._tasks is not None:
             # Replay without suspension, so that no change is missed or repeated.
             for obj in self.indexer.list():
-                listener.add(AddNotification(obj, is_in_initial_list=True))
+                listener.add(handlers.AddNotification(obj, is_in_initial_list=True))
             if self.has_synced():
                 listener.upstream_has_synced()
             listener.task = self._tasks.create_task(listener.run())
@@ -144,7 +130,7 @@ class SharedIndexInformer:
             if registration.task is not None:
                 registration.task.cancel()
 
-    def add_indexers(self, indexers: Mapping[str, IndexFunc]) -> None:
+    def add_indexers(self, indexers: Mapping[str, indexer.IndexFunc]) -> None:
         """Add indexes. Raises InformerState after the informer has stopped."""
         if self._stopped:
             raise InformerState(f"indexers were not added to informer {self.name} because it has stopped already")
@@ -164,7 +150,7 @@ class SharedIndexInformer:
         """Make `run` fail with CacheMutated soon after a cached object was modified. Raises InformerState after the
         start."""
         self._refuse_if_started()
-        self._detector = CacheMutationDetector(self.name, self._clock)
+        self._detector = indexer.CacheMutationDetector(self.name, self._clock)
 
     def has_synced(self) -> bool:
         """Report whether the cache holds a complete initial list. For one handler, see `has_synced` of its
@@ -215,7 +201,7 @@ class SharedIndexInformer:
     async def _process(self, fifo: DeltaFIFO) -> None:
         while True:
             await fifo.wait()
-            for _ in range(min(len(fifo), OBJECTS_PER_TURN)):
+            for _ in range(min(len(fifo), handlers.OBJECTS_PER_TURN)):
                 try:
                     fifo.pop(self._handle_deltas)
                 except Exception:
@@ -233,17 +219,17 @@ class SharedIndexInformer:
             obj = delta.object
             if delta.type is DeltaType.DELETED or isinstance(obj, DeletedFinalStateUnknown):
                 self.indexer.delete(key)
-                self._processor.distribute(DeleteNotification(obj))
+                self._processor.distribute(handlers.DeleteNotification(obj))
             else:
                 old = self.indexer.get_by_key(key)
                 self.indexer.update(key, obj)
                 if self._detector is not None:
                     self._detector.add_object(obj)
                 if old is None:
-                    self._processor.distribute(AddNotification(obj, is_in_initial_list))
+                    self._processor.distribute(handlers.AddNotification(obj, is_in_initial_list))
                 else:
                     unchanged = resource_version_of(old) == resource_version_of(obj)
-                    self._processor.distribute(UpdateNotification(old, obj), sync=unchanged)
+                    self._processor.distribute(handlers.UpdateNotification(old, obj), sync=unchanged)
 
     def _requested_period(self, period: float) -> float:
         """Return the permitted resync period. Before the start, a shorter period also shortens the informer's check

@@ -18,13 +18,7 @@ import orjson
 from pilothouse.client import garbage_collection
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.flowcontrol import TokenBucket
-from pilothouse.client.rest.errors import (
-    ConnectionFailed,
-    ConnectionRefused,
-    InvalidResponse,
-    RequestTimedOut,
-    error_from,
-)
+from pilothouse.client.rest import errors
 from pilothouse.client.rest.metrics import request_metrics
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.client.rest.transport import HttpRequest, HttpResponse, Transport
@@ -107,9 +101,9 @@ class Client:
         try:
             value = parse(response_body)
         except orjson.JSONDecodeError as error:
-            raise InvalidResponse(f"{method} {path} did not answer JSON: {error}") from None
+            raise errors.InvalidResponse(f"{method} {path} did not answer JSON: {error}") from None
         if not isinstance(value, dict):
-            raise InvalidResponse(f"{method} {path} answered no object")
+            raise errors.InvalidResponse(f"{method} {path} answered no object")
         return value
 
     async def request_text(self, path: str, params: Mapping[str, str] | None = None) -> str:
@@ -160,7 +154,7 @@ class Client:
         for tried in range(MAX_RETRIES):
             try:
                 return await attempt(tried > 0)
-            except (StatusError, ConnectionFailed) as error:
+            except (StatusError, errors.ConnectionFailed) as error:
                 delay = _retry_delay(request, error)
                 if delay is None:
                     raise
@@ -182,7 +176,7 @@ class Client:
         try:
             body = await response.read()
             request_metrics().received(request.method, self._host, len(body))
-            raise error_from(response.status, response.headers, body)
+            raise errors.error_from(response.status, response.headers, body)
         finally:
             await response.close()
 
@@ -208,13 +202,13 @@ def target(path: str, params: Mapping[str, str] | None) -> str:
     return f"{path}?{urlencode(params)}" if params else path
 
 
-def _retry_delay(request: HttpRequest, error: StatusError | ConnectionFailed) -> int | None:
+def _retry_delay(request: HttpRequest, error: StatusError | errors.ConnectionFailed) -> int | None:
     """Return the seconds to wait before a retry; None if the request must not be retried."""
     if isinstance(error, StatusError):
         overloaded = error.code == HTTPStatus.TOO_MANY_REQUESTS or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR
         return error.retry_after_seconds if overloaded and "retryAfterSeconds" in (error.details or {}) else None
     # Waiting for a server that refuses connections is up to the caller.
-    lost = request.method == "GET" and not isinstance(error, (ConnectionRefused, RequestTimedOut))
+    lost = request.method == "GET" and not isinstance(error, (errors.ConnectionRefused, errors.RequestTimedOut))
     return 1 if lost else None
 
 

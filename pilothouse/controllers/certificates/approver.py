@@ -8,20 +8,7 @@ from __future__ import annotations
 
 from pilothouse.client.controller import TryAgain
 from pilothouse.client.rest.client import Client
-from pilothouse.controllers.certificates.authority import (
-    KUBE_APISERVER_CLIENT_KUBELET,
-    SignerRefusal,
-    check_kubelet_client,
-    common_name,
-)
-from pilothouse.controllers.certificates.requests import (
-    APPROVED,
-    DENIED,
-    condition_types,
-    parsed,
-    run_on_requests,
-    with_condition,
-)
+from pilothouse.controllers.certificates import authority, requests
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import CERTIFICATE_SIGNING_REQUESTS
 from pilothouse.machinery.dataclass import dataclass
@@ -41,7 +28,7 @@ _NODE = _Recognized("nodeclient", "Auto approving kubelet client certificate aft
 
 
 async def run(context: ControllerContext) -> None:
-    await run_on_requests(context, "csrapproving", _Approver(context.client).handle, workers=_WORKERS)
+    await requests.run_on_requests(context, "csrapproving", _Approver(context.client).handle, workers=_WORKERS)
 
 
 class _Approver:
@@ -50,7 +37,7 @@ class _Approver:
         self._reviews = client.resource("authorization.k8s.io/v1", "subjectaccessreviews")
 
     async def handle(self, request: Json) -> None:
-        if condition_types(request) & {APPROVED, DENIED}:
+        if requests.condition_types(request) & {requests.APPROVED, requests.DENIED}:
             return
         tried = []
         for recognized in await _recognized(request):
@@ -67,12 +54,12 @@ class _Approver:
             review: Json = {"spec": {**requester, "extra": spec.get("extra"), "resourceAttributes": attributes}}
             if (await self._reviews.create(review))["status"].get("allowed"):
                 condition: Json = {
-                    "type": APPROVED,
+                    "type": requests.APPROVED,
                     "status": "True",
                     "reason": "AutoApproved",
                     "message": recognized.message,
                 }
-                await self._requests.update(with_condition(request, condition), subresource="approval")
+                await self._requests.update(requests.with_condition(request, condition), subresource="approval")
                 return
         if tried:
             message = f"recognized csr {name_of(request)!r} as {tried}"
@@ -82,11 +69,11 @@ class _Approver:
 async def _recognized(request: Json) -> list[_Recognized]:
     """Return the recognizers that match the request, most specific first. Raises ValueError."""
     spec = request["spec"]
-    if spec.get("signerName") != KUBE_APISERVER_CLIENT_KUBELET:
+    if spec.get("signerName") != authority.KUBE_APISERVER_CLIENT_KUBELET:
         return []
-    csr = await parsed(request)
+    csr = await requests.parsed(request)
     try:
-        check_kubelet_client(csr, spec.get("usages") or ())
-    except SignerRefusal:
+        authority.check_kubelet_client(csr, spec.get("usages") or ())
+    except authority.SignerRefusal:
         return []
-    return [_SELF, _NODE] if spec.get("username") == common_name(csr) else [_NODE]
+    return [_SELF, _NODE] if spec.get("username") == authority.common_name(csr) else [_NODE]

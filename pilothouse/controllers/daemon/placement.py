@@ -12,13 +12,8 @@ from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.controllers.daemon.node_fit import daemon_template, template_on_node
 from pilothouse.controllers.daemon.view import DaemonView, oldest_first
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
+from pilothouse.controllers.workloads import pod_control
 from pilothouse.controllers.workloads.expectations import ControllerExpectations
-from pilothouse.controllers.workloads.pod_control import (
-    CONTROLLER_REVISION_HASH,
-    PodControl,
-    SlowStartError,
-    slow_start,
-)
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import has_ended, is_ready, node_name
 from pilothouse.machinery.dataclass import dataclass
@@ -87,7 +82,7 @@ def _where(pod: Json, node: str) -> str:
 
 
 def _excess_in_surge(view: DaemonView, ordered: Sequence[Json]) -> list[Json]:
-    is_new = [labels_of(pod).get(CONTROLLER_REVISION_HASH) == view.digest for pod in ordered]
+    is_new = [labels_of(pod).get(pod_control.CONTROLLER_REVISION_HASH) == view.digest for pod in ordered]
     new = next((pod for pod, new in zip(ordered, is_new, strict=True) if new), None)
     old = next((pod for pod, new in zip(ordered, is_new, strict=True) if not new), None)
     excess = [pod for pod in ordered if pod is not new and pod is not old]
@@ -99,7 +94,7 @@ def _excess_in_surge(view: DaemonView, ordered: Sequence[Json]) -> list[Json]:
 class DaemonPods:
     """Executes placement plans: creates and deletes pods, with expectations."""
 
-    def __init__(self, control: PodControl, expectations: ControllerExpectations) -> None:
+    def __init__(self, control: pod_control.PodControl, expectations: ControllerExpectations) -> None:
         self._control = control
         self._expectations = expectations
 
@@ -117,10 +112,10 @@ class DaemonPods:
     async def _create(self, nodes: list[str], daemon_set: Json, digest: str) -> BaseException | None:
         template, remaining = daemon_template(daemon_set, digest), iter(nodes)
         try:
-            await slow_start(
+            await pod_control.slow_start(
                 len(nodes), lambda: self._control.create(template_on_node(template, next(remaining)), daemon_set)
             )
-        except SlowStartError as failed:
+        except pod_control.SlowStartError as failed:
             unmade = len(nodes) - failed.succeeded
             self._expectations.creation_observed(meta_namespace_key(daemon_set), unmade)
             is_over = isinstance(failed.error, StatusError) and is_refusal_of_terminating_namespace(failed.error)

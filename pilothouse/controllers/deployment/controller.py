@@ -14,17 +14,9 @@ from pilothouse.client.events.event import EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.deployment import rollouts
 from pilothouse.controllers.deployment.new_replica_set import Actions, bring_up_to_date, working_copy
 from pilothouse.controllers.deployment.replica_sets import RECREATE, sorted_out, strategy_of
-from pilothouse.controllers.deployment.rollouts import (
-    clean_up,
-    is_resized,
-    recreate,
-    roll,
-    roll_back,
-    rollback_revision,
-    scale,
-)
 from pilothouse.controllers.deployment.status import (
     DEADLINE_EXCEEDED,
     PAUSED,
@@ -39,13 +31,8 @@ from pilothouse.controllers.deployment.status import (
 )
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import DEPLOYMENTS, PODS, REPLICA_SETS
+from pilothouse.controllers.workloads import owner_lookup
 from pilothouse.controllers.workloads.notifications import OwnedNotifications
-from pilothouse.controllers.workloads.owner_lookup import (
-    CONTROLLER_UID_INDEX,
-    OwnerLookup,
-    controlled_or_orphaned,
-    index_by_controller,
-)
 from pilothouse.controllers.workloads.ref_manager import CannotAdopt, ControllerRefManager
 from pilothouse.kinds.conditions import find_in
 from pilothouse.kinds.deletion import is_deleting
@@ -68,7 +55,7 @@ class DeploymentController:
         self._deployments, self._replica_sets = context.informer(DEPLOYMENTS), context.informer(REPLICA_SETS)
         self._pods = context.informer(PODS)
         for informer in (self._replica_sets, self._pods):
-            index_by_controller(informer)
+            owner_lookup.index_by_controller(informer)
         self._queue = context.queue("deployment", str)
         self._recorder = EventRecorder(context.client, EventSource("deployment-controller"), clock=context.clock)
         self._actions = Actions(context.client, self._recorder, context.clock)
@@ -125,7 +112,9 @@ class DeploymentController:
             from_label_selector(deployment["spec"]["selector"]),
             read_owner=lambda: self._actions.read(deployment),
         )
-        sets = sorted_out(deployment, await claims.claim(controlled_or_orphaned(self._replica_sets, deployment)))
+        sets = sorted_out(
+            deployment, await claims.claim(owner_lookup.controlled_or_orphaned(self._replica_sets, deployment))
+        )
         if is_deleting(deployment):
             await bring_up_to_date(self._actions, deployment, sets)
             await self._write_status(deployment, calculated_status(deployment, sets, self._now))
@@ -138,19 +127,19 @@ class DeploymentController:
             set_condition(deployment["status"], new_condition(PROGRESSING, "Unknown", *reason_and_message, self._now))
             await self._actions.write_status(deployment)
         await bring_up_to_date(self._actions, deployment, sets)
-        revision = rollback_revision(deployment)
-        if deployment["spec"].get("paused") or (revision is None and is_resized(deployment, sets)):
-            await scale(self._actions, deployment, sets)
-            if deployment["spec"].get("paused") and rollback_revision(deployment) is None:
-                await clean_up(self._actions, deployment, sets.old)
+        revision = rollouts.rollback_revision(deployment)
+        if deployment["spec"].get("paused") or (revision is None and rollouts.is_resized(deployment, sets)):
+            await rollouts.scale(self._actions, deployment, sets)
+            if deployment["spec"].get("paused") and rollouts.rollback_revision(deployment) is None:
+                await rollouts.clean_up(self._actions, deployment, sets.old)
             await self._write_status(deployment, calculated_status(deployment, sets, self._now))
         elif revision is not None:
-            await roll_back(self._actions, deployment, sets, revision)
+            await rollouts.roll_back(self._actions, deployment, sets, revision)
         else:
             if strategy_of(deployment) == RECREATE:
-                await recreate(self._actions, deployment, sets, self._pods_of)
+                await rollouts.recreate(self._actions, deployment, sets, self._pods_of)
             else:
-                await roll(self._actions, deployment, sets)
+                await rollouts.roll(self._actions, deployment, sets)
             status = rollout_status(deployment, sets, self._now)
             if await self._write_status(deployment, status):
                 return None
@@ -173,7 +162,7 @@ class DeploymentController:
         return True
 
     def _pods_of(self, replica_set: Json) -> Sequence[Json]:
-        return self._pods.indexer.by_index(CONTROLLER_UID_INDEX, uid_of(replica_set))
+        return self._pods.indexer.by_index(owner_lookup.CONTROLLER_UID_INDEX, uid_of(replica_set))
 
     @property
     def _now(self) -> datetime:
@@ -192,8 +181,8 @@ class Notifications:
         pods: SharedIndexInformer,
     ) -> None:
         self._queue = queue
-        self._deployments = OwnerLookup(deployments, "Deployment")
-        self._owners_of_pods = OwnerLookup(replica_sets, "ReplicaSet")
+        self._deployments = owner_lookup.OwnerLookup(deployments, "Deployment")
+        self._owners_of_pods = owner_lookup.OwnerLookup(replica_sets, "ReplicaSet")
         self._replica_sets = replica_sets
         self._pods = pods
 
@@ -218,5 +207,5 @@ class Notifications:
             self._queue.add(meta_namespace_key(deployment))
 
     def _pods_of(self, deployment: Json) -> Iterator[Json]:
-        for replica_set in self._replica_sets.indexer.by_index(CONTROLLER_UID_INDEX, uid_of(deployment)):
-            yield from self._pods.indexer.by_index(CONTROLLER_UID_INDEX, uid_of(replica_set))
+        for replica_set in self._replica_sets.indexer.by_index(owner_lookup.CONTROLLER_UID_INDEX, uid_of(deployment)):
+            yield from self._pods.indexer.by_index(owner_lookup.CONTROLLER_UID_INDEX, uid_of(replica_set))

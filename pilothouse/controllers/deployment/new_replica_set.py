@@ -10,6 +10,7 @@ from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.controllers.deployment import status
 from pilothouse.controllers.deployment.replica_sets import (
     REVISION,
     ReplicaSets,
@@ -19,15 +20,6 @@ from pilothouse.controllers.deployment.replica_sets import (
     same_template,
     size,
     size_annotations,
-)
-from pilothouse.controllers.deployment.status import (
-    FOUND_NEW_REPLICA_SET,
-    NEW_REPLICA_SET_CREATED,
-    PROGRESSING,
-    REPLICA_SET_CREATE_ERROR,
-    new_condition,
-    progress_deadline,
-    set_condition,
 )
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import DEPLOYMENTS, REPLICA_SETS
@@ -61,9 +53,9 @@ async def bring_up_to_date(actions: Actions, deployment: Json, sets: ReplicaSets
         return
     sets.new = await _annotated(actions, deployment, sets.new, max_revision(sets.old) + 1)
     must_write = _set_revision(deployment, annotations_of(sets.new).get(REVISION, ""))
-    if find_in(deployment["status"], PROGRESSING) is None:
+    if find_in(deployment["status"], status.PROGRESSING) is None:
         must_write |= _set_progress(
-            actions, deployment, FOUND_NEW_REPLICA_SET, f'Found new replica set "{name_of(sets.new)}"'
+            actions, deployment, status.FOUND_NEW_REPLICA_SET, f'Found new replica set "{name_of(sets.new)}"'
         )
     if must_write:
         await actions.write_status(deployment)
@@ -101,7 +93,9 @@ async def create_new_replica_set(actions: Actions, deployment: Json, sets: Repli
         if size(wanted) > 0:
             actions.tell_scaled(deployment, name, 0, size(wanted))
         must_write = _set_revision(deployment, str(revision))
-        must_write |= _set_progress(actions, deployment, NEW_REPLICA_SET_CREATED, f'Created new replica set "{name}"')
+        must_write |= _set_progress(
+            actions, deployment, status.NEW_REPLICA_SET_CREATED, f'Created new replica set "{name}"'
+        )
     if must_write:
         await actions.write_status(deployment)
 
@@ -150,12 +144,14 @@ async def _found_instead(actions: Actions, deployment: Json, name: str, collisio
 
 async def _tell_failure(actions: Actions, deployment: Json, name: str, error: StatusError) -> None:
     message = f'Failed to create new replica set "{name}": {error}'
-    if progress_deadline(deployment) is not None:
-        condition = new_condition(PROGRESSING, "False", REPLICA_SET_CREATE_ERROR, message, actions.now)
-        set_condition(deployment["status"], condition)
+    if status.progress_deadline(deployment) is not None:
+        condition = status.new_condition(
+            status.PROGRESSING, "False", status.REPLICA_SET_CREATE_ERROR, message, actions.now
+        )
+        status.set_condition(deployment["status"], condition)
         with suppress(StatusError):  # report the creation failure, not the status write failure
             await actions.write_status(deployment)
-    actions.warn(deployment, REPLICA_SET_CREATE_ERROR, message)
+    actions.warn(deployment, status.REPLICA_SET_CREATE_ERROR, message)
 
 
 def _set_revision(deployment: Json, revision: str) -> bool:
@@ -168,9 +164,11 @@ def _set_revision(deployment: Json, revision: str) -> bool:
 
 def _set_progress(actions: Actions, deployment: Json, reason: str, message: str) -> bool:
     """Set the Progressing condition; return False if the deployment has no progress deadline."""
-    if progress_deadline(deployment) is None:
+    if status.progress_deadline(deployment) is None:
         return False
-    set_condition(deployment["status"], new_condition(PROGRESSING, "True", reason, message, actions.now))
+    status.set_condition(
+        deployment["status"], status.new_condition(status.PROGRESSING, "True", reason, message, actions.now)
+    )
     return True
 
 

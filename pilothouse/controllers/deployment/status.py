@@ -7,14 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from pilothouse.controllers.deployment.replica_sets import (
-    ReplicaSets,
-    min_available,
-    size,
-    total,
-    total_size,
-    total_terminating,
-)
+from pilothouse.controllers.deployment import replica_sets
 from pilothouse.kinds.conditions import Condition, find_in, keep_transition, timed_condition, without_condition
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.times import parse_time
@@ -32,21 +25,21 @@ DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
 PAUSED, RESUMED = "DeploymentPaused", "DeploymentResumed"
 
 
-def calculated_status(deployment: Json, sets: ReplicaSets, now: datetime) -> Json:
+def calculated_status(deployment: Json, sets: replica_sets.ReplicaSets, now: datetime) -> Json:
     """Return current counts and the Available condition; other conditions are kept."""
     old = deployment.get("status") or {}
-    available = total(sets.all, "availableReplicas")
+    available = replica_sets.total(sets.all, "availableReplicas")
     counts = {
         "observedGeneration": metadata(deployment).get("generation"),
-        "replicas": total(sets.all, "replicas"),
-        "updatedReplicas": total((sets.new,), "replicas") if sets.new else 0,
-        "readyReplicas": total(sets.all, "readyReplicas"),
+        "replicas": replica_sets.total(sets.all, "replicas"),
+        "updatedReplicas": replica_sets.total((sets.new,), "replicas") if sets.new else 0,
+        "readyReplicas": replica_sets.total(sets.all, "readyReplicas"),
         "availableReplicas": available,
         # A scale-down can leave more available pods than desired.
-        "unavailableReplicas": max(0, total_size(sets.all) - available),
+        "unavailableReplicas": max(0, replica_sets.total_size(sets.all) - available),
     }
     status = {name: count for name, count in counts.items() if count}
-    terminating = total_terminating(sets.all)
+    terminating = replica_sets.total_terminating(sets.all)
     status = status if terminating is None else status | {"terminatingReplicas": terminating}
     for kept in ("collisionCount", "conditions"):
         if old.get(kept) is not None:
@@ -56,7 +49,7 @@ def calculated_status(deployment: Json, sets: ReplicaSets, now: datetime) -> Jso
 
 
 def _availability(deployment: Json, status: Json, now: datetime) -> Json:
-    if count(status, "availableReplicas") >= min_available(deployment):
+    if count(status, "availableReplicas") >= replica_sets.min_available(deployment):
         return new_condition(AVAILABLE, "True", ENOUGH_AVAILABLE, "Deployment has minimum availability.", now)
     message = "Deployment does not have minimum availability."
     return new_condition(AVAILABLE, "False", TOO_FEW_AVAILABLE, message, now)
@@ -70,7 +63,7 @@ def is_complete(deployment: Json, status: Json) -> bool:
     """Return whether all desired pods are updated and available, and no old pods are left."""
     counts = [count(status, name) for name in ("updatedReplicas", "replicas", "availableReplicas")]
     seen = count(status, "observedGeneration") >= (metadata(deployment).get("generation") or 0)
-    return seen and all(count == size(deployment) for count in counts)
+    return seen and all(count == replica_sets.size(deployment) for count in counts)
 
 
 def is_progressing(before: Json, after: Json) -> bool:
@@ -118,7 +111,7 @@ def seconds_until_check(deployment: Json, status: Json, now: datetime) -> float 
     return 0.0 if since is None else (since + deadline - now).total_seconds()
 
 
-def rollout_status(deployment: Json, sets: ReplicaSets, now: datetime) -> Json:
+def rollout_status(deployment: Json, sets: replica_sets.ReplicaSets, now: datetime) -> Json:
     """Return the deployment's status, with the Progressing and ReplicaFailure conditions."""
     status = calculated_status(deployment, sets, now)
     if progress_deadline(deployment) is None:
@@ -150,7 +143,7 @@ def rollout_status(deployment: Json, sets: ReplicaSets, now: datetime) -> Json:
     return status
 
 
-def replica_failure(sets: ReplicaSets) -> Json | None:
+def replica_failure(sets: replica_sets.ReplicaSets) -> Json | None:
     """Return the ReplicaFailure condition of the new replica set, else of an old one."""
     for replica_set in (*((sets.new,) if sets.new else ()), *sets.old):
         condition = find_in(replica_set.get("status") or {}, REPLICA_FAILURE)

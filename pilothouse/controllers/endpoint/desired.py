@@ -6,17 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import ceil
 from typing import Any, TypeAlias
 
-from pilothouse.controllers.endpointslice.endpoint import (
-    HEADLESS,
-    family_of_text,
-    find_port,
-    hostname_in,
-    is_headless,
-    pod_addresses,
-    publishes_not_ready,
-    reference_to_pod,
-    should_be_in_endpoints,
-)
+from pilothouse.controllers.endpointslice import endpoint
 from pilothouse.controllers.endpointslice.service_syncs import with_trigger_time
 from pilothouse.kinds.pods import is_ready, node_name
 from pilothouse.machinery.dataclass import dataclass
@@ -35,7 +25,7 @@ _NO_PORT: _PortKey = ()
 async def desired_subsets(service: Json, selected: Sequence[Json]) -> list[Json]:
     subsets: list[Json] = []
     async for pod in yield_periodically(selected):
-        if should_be_in_endpoints(pod, include_terminating=publishes_not_ready(service)):
+        if endpoint.should_be_in_endpoints(pod, include_terminating=endpoint.publishes_not_ready(service)):
             subsets += _subsets_of(pod, service)
     return repack(subsets)
 
@@ -58,14 +48,14 @@ def endpoints_with(current: Json | None, subsets: list[Json], service: Json, tri
     annotations.pop(OVER_CAPACITY, None)
     if number_of_addresses(subsets) > MAX_CAPACITY:
         subsets, annotations = truncated(subsets), annotations | {OVER_CAPACITY: "truncated"}
-    labels = {name: value for name, value in labels_of(service).items() if name != HEADLESS}
-    labels |= ({HEADLESS: ""} if is_headless(service) else {}) | {MANAGED_BY: CONTROLLER}
+    labels = {name: value for name, value in labels_of(service).items() if name != endpoint.HEADLESS}
+    labels |= ({endpoint.HEADLESS: ""} if endpoint.is_headless(service) else {}) | {MANAGED_BY: CONTROLLER}
     meta = metadata(base) | {"labels": labels, "annotations": annotations}
     return {**base, "metadata": meta, "subsets": subsets}
 
 
 def _has_labels_of(current: Json, service: Json) -> bool:
-    own = (HEADLESS, MANAGED_BY)
+    own = (endpoint.HEADLESS, MANAGED_BY)
     current_labels = {name: value for name, value in labels_of(current).items() if name not in own}
     service_labels = {name: value for name, value in labels_of(service).items() if name not in own}
     return current_labels == service_labels and labels_of(current).get(MANAGED_BY) == CONTROLLER
@@ -73,18 +63,18 @@ def _has_labels_of(current: Json, service: Json) -> bool:
 
 def _subsets_of(pod: Json, service: Json) -> Iterator[Json]:
     """Yield a subset per port; for a headless service without ports, one subset without ports."""
-    ips = pod_addresses(pod, _family(service, pod))
+    ips = endpoint.pod_addresses(pod, _family(service, pod))
     if not ips:
         return
-    address: Json = {"ip": ips[0], "targetRef": reference_to_pod(pod)}
-    named = {"nodeName": node_name(pod), "hostname": hostname_in(pod, service)}
+    address: Json = {"ip": ips[0], "targetRef": endpoint.reference_to_pod(pod)}
+    named = {"nodeName": node_name(pod), "hostname": endpoint.hostname_in(pod, service)}
     address |= {name: value for name, value in named.items() if value}
-    kind = "addresses" if publishes_not_ready(service) or is_ready(pod) else "notReadyAddresses"
+    kind = "addresses" if endpoint.publishes_not_ready(service) or is_ready(pod) else "notReadyAddresses"
     ports = items(service, "spec", "ports")
-    if not ports and is_headless(service):
+    if not ports and endpoint.is_headless(service):
         yield {kind: [address]}
     for port in ports:
-        if (number := find_port(pod, port)) is not None:
+        if (number := endpoint.find_port(pod, port)) is not None:
             endpoint_port = {"name": port.get("name"), "port": number, "protocol": port.get("protocol") or "TCP"}
             endpoint_port["appProtocol"] = port.get("appProtocol")
             yield {kind: [address], "ports": [{name: value for name, value in endpoint_port.items() if value}]}
@@ -96,8 +86,8 @@ def _family(service: Json, pod: Json) -> str:
     spec = service.get("spec") or {}
     if families := spec.get("ipFamilies"):
         return str(families[0])
-    own = part(pod, "status").get("podIP") if is_headless(service) else spec.get("clusterIP")
-    return family_of_text(own or "")
+    own = part(pod, "status").get("podIP") if endpoint.is_headless(service) else spec.get("clusterIP")
+    return endpoint.family_of_text(own or "")
 
 
 def repack(subsets: Iterable[Json]) -> list[Json]:

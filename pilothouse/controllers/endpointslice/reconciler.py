@@ -8,6 +8,7 @@ from dataclasses import field
 from pilothouse.client.cache.indexer import Indexer
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.events.event import WARNING
+from pilothouse.controllers.endpointslice import topology_cache
 from pilothouse.controllers.endpointslice.endpoint import (
     IPV4,
     IPV6,
@@ -26,16 +27,6 @@ from pilothouse.controllers.endpointslice.endpoint import (
 from pilothouse.controllers.endpointslice.metrics import Efficiency, ServiceSliceMetrics, Totals
 from pilothouse.controllers.endpointslice.plan import GroupPlanner, Plan
 from pilothouse.controllers.endpointslice.service_syncs import with_trigger_time
-from pilothouse.controllers.endpointslice.topology_cache import (
-    DISABLED,
-    HintEvent,
-    TopologyCache,
-    put_close_hints,
-    remove_hints,
-    traffic_distribution,
-    wants_topology_hints,
-    with_address_type,
-)
 from pilothouse.controllers.endpointslice.writer import SliceWriter, WriteFailed
 from pilothouse.kinds.owners import is_owned_by
 from pilothouse.kinds.pods import node_name
@@ -63,10 +54,10 @@ class Reconciler:
         metrics: ServiceSliceMetrics,
         *,
         limit: int,
-        emit: Callable[[Json, HintEvent], None],
+        emit: Callable[[Json, topology_cache.HintEvent], None],
     ) -> None:
         """`limit` is the maximum number of endpoints per slice. `emit` records an event about a service."""
-        self.topology = TopologyCache()
+        self.topology = topology_cache.TopologyCache()
         self._writer = writer
         self._nodes = nodes
         self._metrics = metrics
@@ -94,10 +85,10 @@ class Reconciler:
             unchanged = plan.unchanged(own)
             for event in self._hint_events(service, plan, unchanged, family):
                 self._emit(service, event)
-            distribution = traffic_distribution(service)
+            distribution = topology_cache.traffic_distribution(service)
             self._metrics.distributions.set(meta_namespace_key(service), distribution)
             if distribution:
-                put_close_hints(plan, unchanged, distribution)
+                topology_cache.put_close_hints(plan, unchanged, distribution)
             failures += await self._carry_out(service, plan, trigger_time)
         failures += await self._delete_of_other_types(service, existing)
         if failures:
@@ -140,17 +131,19 @@ class Reconciler:
         labels = slice_labels(service, CONTROLLER)
         return new_slice(service, "Service", address_type=family, ports=ports, labels=labels)
 
-    def _hint_events(self, service: Json, plan: Plan, unchanged: list[Json], family: str) -> Iterator[HintEvent]:
+    def _hint_events(
+        self, service: Json, plan: Plan, unchanged: list[Json], family: str
+    ) -> Iterator[topology_cache.HintEvent]:
         key = meta_namespace_key(service)
-        if wants_topology_hints(service):
+        if topology_cache.wants_topology_hints(service):
             yield from self.topology.put_hints(key, family, plan, unchanged)
             return
         if self.topology.has_hints(key):
-            message = with_address_type("Topology Aware Hints has been disabled", family)
-            yield HintEvent(WARNING, DISABLED, message)
+            message = topology_cache.with_address_type("Topology Aware Hints has been disabled", family)
+            yield topology_cache.HintEvent(WARNING, topology_cache.DISABLED, message)
             self.topology.forget(key, family)
-        if not traffic_distribution(service):
-            remove_hints(plan, unchanged)
+        if not topology_cache.traffic_distribution(service):
+            topology_cache.remove_hints(plan, unchanged)
 
     async def _carry_out(self, service: Json, plan: Plan, trigger_time: str) -> list[str]:
         """Execute the plan; return the error messages."""
@@ -161,9 +154,9 @@ class Reconciler:
             await self._writer.carry_out(plan, service)
         except WriteFailed as error:
             return [str(error)]
-        topology = "Auto" if wants_topology_hints(service) else "Disabled"
+        topology = "Auto" if topology_cache.wants_topology_hints(service) else "Disabled"
         changed = len(plan.create) + len(plan.update) + len(plan.delete)
-        self._metrics.changed_per_sync.labels(topology, traffic_distribution(service)).observe(changed)
+        self._metrics.changed_per_sync.labels(topology, topology_cache.traffic_distribution(service)).observe(changed)
         return []
 
     async def _delete_of_other_types(self, service: Json, existing: list[Json]) -> list[str]:

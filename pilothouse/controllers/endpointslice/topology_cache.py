@@ -9,17 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilothouse.client.events.event import NORMAL, WARNING
+from pilothouse.controllers.endpointslice import zone_allocation
 from pilothouse.controllers.endpointslice.endpoint import is_endpoint_ready
 from pilothouse.controllers.endpointslice.plan import Plan
-from pilothouse.controllers.endpointslice.zone_allocation import (
-    NoAllocation,
-    ZoneAllocation,
-    Zones,
-    ZoneShares,
-    allocations,
-    is_overloaded,
-    redistribution,
-)
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, annotations_of, items, text
 
@@ -38,10 +30,10 @@ class HintEvent:
 
 
 class TopologyCache:
-    _hints: dict[str, dict[str, Zones]]  # by service key and address type
+    _hints: dict[str, dict[str, zone_allocation.Zones]]  # by service key and address type
 
     def __init__(self) -> None:
-        self.zones = ZoneShares()
+        self.zones = zone_allocation.ZoneShares()
         self._hints = {}
 
     def overloaded_services(self) -> list[str]:
@@ -49,7 +41,7 @@ class TopologyCache:
         return [
             service
             for service, by_type in self._hints.items()
-            if any(is_overloaded(hints, ratios) for hints in by_type.values())
+            if any(zone_allocation.is_overloaded(hints, ratios) for hints in by_type.values())
         ]
 
     def has_hints(self, service: str) -> bool:
@@ -66,7 +58,7 @@ class TopologyCache:
         had = self.has_hints(service)
         try:
             hints = self._put(plan, unchanged)
-        except NoAllocation as error:
+        except zone_allocation.NoAllocation as error:
             self.forget(service, address_type)
             remove_hints(plan, plan.unchanged(unchanged))
             yield HintEvent(WARNING, DISABLED, with_address_type(str(error), address_type))
@@ -75,15 +67,17 @@ class TopologyCache:
         if not had:
             yield HintEvent(NORMAL, ENABLED, with_address_type("Topology Aware Hints has been enabled", address_type))
 
-    def _put(self, plan: Plan, unchanged: list[Json]) -> Zones:
+    def _put(self, plan: Plan, unchanged: list[Json]) -> zone_allocation.Zones:
         ratios = self.zones.ratios
         if ratios is None:
-            raise NoAllocation(
+            raise zone_allocation.NoAllocation(
                 "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes"
             )
         slices = [*plan.create, *plan.update, *unchanged]
-        allocated = allocations(ratios, sum(1 for endpoint_slice in slices for _ in _ready(endpoint_slice)))
-        hints = Zones()
+        allocated = zone_allocation.allocations(
+            ratios, sum(1 for endpoint_slice in slices for _ in _ready(endpoint_slice))
+        )
+        hints = zone_allocation.Zones()
         for current in unchanged:
             kept = _kept_hints(current, hints, allocated)
             if kept is None:
@@ -92,7 +86,7 @@ class TopologyCache:
                 _add(hints, kept)
         _add(hints, _hint_own_zones([*plan.create, *plan.update]))
         if not hints:
-            raise NoAllocation("No hints allocated for zones")
+            raise zone_allocation.NoAllocation("No hints allocated for zones")
         _add(hints, _move_hints([*plan.create, *plan.update], allocated, hints))
         return hints
 
@@ -105,9 +99,11 @@ def _ready(endpoint_slice: Json) -> Iterator[Json]:
     return (endpoint for endpoint in endpoint_slice.get("endpoints") or () if is_endpoint_ready(endpoint))
 
 
-def _kept_hints(endpoint_slice: Json, hints: Zones, allocated: dict[str, ZoneAllocation]) -> Zones | None:
+def _kept_hints(
+    endpoint_slice: Json, hints: zone_allocation.Zones, allocated: dict[str, zone_allocation.ZoneAllocation]
+) -> zone_allocation.Zones | None:
     """Return the slice's hints if they can stay; None if they must change."""
-    kept = Zones()
+    kept = zone_allocation.Zones()
     for endpoint in _ready(endpoint_slice):
         zones = [zone["name"] for zone in items(endpoint, "hints", "forZones")]
         if not zones:
@@ -119,24 +115,26 @@ def _kept_hints(endpoint_slice: Json, hints: Zones, allocated: dict[str, ZoneAll
     return kept if fits else None
 
 
-def _hint_own_zones(slices: list[Json]) -> Zones:
+def _hint_own_zones(slices: list[Json]) -> zone_allocation.Zones:
     """Hint each endpoint to its own zone; return the counts. Raises NoAllocation for an endpoint without a zone."""
-    hints = Zones()
+    hints = zone_allocation.Zones()
     for endpoint_slice in slices:
         endpoint_slice["endpoints"] = [dict(endpoint) for endpoint in endpoint_slice["endpoints"]]
         for endpoint in endpoint_slice["endpoints"]:
             endpoint.pop("hints", None)
         for endpoint in _ready(endpoint_slice):
             if not (zone := endpoint.get("zone")):
-                raise NoAllocation("One or more endpoints do not have a zone specified")
+                raise zone_allocation.NoAllocation("One or more endpoints do not have a zone specified")
             endpoint["hints"] = {"forZones": [{"name": zone}]}
             _add(hints, {zone: 1})
     return hints
 
 
-def _move_hints(slices: list[Json], allocated: dict[str, ZoneAllocation], hints: Zones) -> Zones:
+def _move_hints(
+    slices: list[Json], allocated: dict[str, zone_allocation.ZoneAllocation], hints: zone_allocation.Zones
+) -> zone_allocation.Zones:
     """Move hints from zones with too many endpoints to zones with too few; return the change per zone."""
-    due, moved = redistribution(allocated, hints), Zones()
+    due, moved = zone_allocation.redistribution(allocated, hints), zone_allocation.Zones()
     for endpoint in (endpoint for endpoint_slice in slices for endpoint in _ready(endpoint_slice)):
         zone, taker = endpoint["zone"], next(iter(due.receiving), None)
         if taker is None or zone not in due.giving:
@@ -149,13 +147,13 @@ def _move_hints(slices: list[Json], allocated: dict[str, ZoneAllocation], hints:
     return moved
 
 
-def _take_one(zones: Zones, zone: str) -> None:
+def _take_one(zones: zone_allocation.Zones, zone: str) -> None:
     zones[zone] -= 1
     if not zones[zone]:
         del zones[zone]
 
 
-def _add(zones: Zones, more: Zones) -> None:
+def _add(zones: zone_allocation.Zones, more: zone_allocation.Zones) -> None:
     for zone, number in more.items():
         zones[zone] = zones.get(zone, 0) + number
 

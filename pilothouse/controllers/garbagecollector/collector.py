@@ -14,14 +14,7 @@ from dataclasses import field
 
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
-from pilothouse.controllers.garbagecollector.graph import (
-    DELETE_DEPENDENTS,
-    ORPHAN_DEPENDENTS,
-    GraphNode,
-    ObjectReference,
-    ObjectState,
-    OwnerReference,
-)
+from pilothouse.controllers.garbagecollector import graph
 from pilothouse.controllers.garbagecollector.graph_builder import GraphBuilder
 from pilothouse.controllers.garbagecollector.operations import (
     NamespacedOwnerOfClusterScopedObject,
@@ -41,9 +34,9 @@ _ORPHANS_AT_ONCE = 20
 class Owners:
     """Owner references of an object, by state of the owner."""
 
-    solid: list[OwnerReference] = field(default_factory=list)
-    dangling: list[OwnerReference] = field(default_factory=list)
-    waiting: list[OwnerReference] = field(default_factory=list)
+    solid: list[graph.OwnerReference] = field(default_factory=list)
+    dangling: list[graph.OwnerReference] = field(default_factory=list)
+    waiting: list[graph.OwnerReference] = field(default_factory=list)
     """References to owners that are terminating and wait for their dependents."""
 
 
@@ -60,7 +53,9 @@ class Collector:
         """Process the orphan queue until cancelled."""
         await self._work(self._builder.attempt_to_orphan, self._attempt_to_orphan)
 
-    async def _work(self, queue: RateLimitingQueue[GraphNode], attempt: Callable[[GraphNode], Awaitable[bool]]) -> None:
+    async def _work(
+        self, queue: RateLimitingQueue[graph.GraphNode], attempt: Callable[[graph.GraphNode], Awaitable[bool]]
+    ) -> None:
         while True:
             node = await queue.get()
             try:
@@ -72,7 +67,7 @@ class Collector:
             else:
                 queue.add_rate_limited(node)
 
-    async def _guarded(self, attempt: Callable[[GraphNode], Awaitable[bool]], node: GraphNode) -> bool:
+    async def _guarded(self, attempt: Callable[[graph.GraphNode], Awaitable[bool]], node: graph.GraphNode) -> bool:
         """Make the attempt; return False if it must be retried."""
         try:
             return await attempt(node)
@@ -84,7 +79,7 @@ class Collector:
             logger.exception("can not look after %s, will try again", node.identity)
         return False
 
-    async def _attempt_to_delete(self, node: GraphNode) -> bool:
+    async def _attempt_to_delete(self, node: graph.GraphNode) -> bool:
         """Process a node; a node that stays virtual is retried, because its object may come and go unobserved."""
         if node.virtual:
             known = self._builder.nodes.get(node.identity.uid)
@@ -99,17 +94,17 @@ class Collector:
             return True
         return node.is_observed
 
-    async def _delete_if_due(self, node: GraphNode) -> None:
+    async def _delete_if_due(self, node: graph.GraphNode) -> None:
         """Delete the object, or remove absent owners. Raises NotFound if the object is absent."""
         state = node.state
         if state.being_deleted and not state.is_deleting_dependents:
             return  # already terminating in the background: nothing left to do
         if node.virtual:
-            state = ObjectState.of(await self._operations.get(node.identity))
+            state = graph.ObjectState.of(await self._operations.get(node.identity))
         elif state.is_deleting_dependents:
             blocking = node.blocking_dependents()
             if not blocking:
-                await self._operations.remove_finalizer(node, DELETE_DEPENDENTS)
+                await self._operations.remove_finalizer(node, graph.DELETE_DEPENDENTS)
             for dependent in blocking:
                 if not dependent.state.is_deleting_dependents:
                     self._builder.attempt_to_delete.add(dependent)
@@ -117,7 +112,7 @@ class Collector:
         if state.owners:
             await self._collect(node, state)
 
-    async def _collect(self, node: GraphNode, state: ObjectState) -> None:
+    async def _collect(self, node: graph.GraphNode, state: graph.ObjectState) -> None:
         owners = Owners()
         for reference in state.owners:
             owner = await self._owner(node, reference)
@@ -138,27 +133,27 @@ class Collector:
         else:
             await self._operations.delete(node.identity, state, _policy(state))
 
-    async def _owner(self, node: GraphNode, reference: OwnerReference) -> ObjectState | None:
+    async def _owner(self, node: graph.GraphNode, reference: graph.OwnerReference) -> graph.ObjectState | None:
         """Return the state of the owner; None if absent."""
         namespace = node.identity.namespace
-        places = [ObjectReference.of(reference.owner, at) for at in dict.fromkeys(("", namespace))]
+        places = [graph.ObjectReference.of(reference.owner, at) for at in dict.fromkeys(("", namespace))]
         if any(self._builder.absent_owners.get(place) for place in places):
             return None
         known = self._builder.nodes.get(reference.uid)
         if known is not None and known.is_observed and known.identity in places:
             return known.state
         mapping = self._operations.mapping(reference.owner.api_version, reference.owner.kind)
-        place = ObjectReference.of(reference.owner, mapping.namespace(namespace))
+        place = graph.ObjectReference.of(reference.owner, mapping.namespace(namespace))
         try:
-            return ObjectState.of(await self._operations.get(place))
+            return graph.ObjectState.of(await self._operations.get(place))
         except NotFound:
             self._builder.absent_owners.put(place, True)
             return None
 
-    async def _attempt_to_orphan(self, owner: GraphNode) -> bool:
+    async def _attempt_to_orphan(self, owner: graph.GraphNode) -> bool:
         turn = asyncio.Semaphore(_ORPHANS_AT_ONCE)
 
-        async def orphan(dependent: GraphNode) -> None:
+        async def orphan(dependent: graph.GraphNode) -> None:
             async with turn:
                 try:
                     await self._operations.remove_owners(dependent.identity, [owner.identity.uid])
@@ -169,12 +164,12 @@ class Collector:
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome
-        await self._operations.remove_finalizer(owner, ORPHAN_DEPENDENTS)
+        await self._operations.remove_finalizer(owner, graph.ORPHAN_DEPENDENTS)
         return True
 
 
-def _policy(state: ObjectState) -> str:
+def _policy(state: graph.ObjectState) -> str:
     """Return the propagation policy requested at deletion; default Background."""
-    if ORPHAN_DEPENDENTS in state.finalizers:
+    if graph.ORPHAN_DEPENDENTS in state.finalizers:
         return "Orphan"
-    return "Foreground" if DELETE_DEPENDENTS in state.finalizers else "Background"
+    return "Foreground" if graph.DELETE_DEPENDENTS in state.finalizers else "Background"

@@ -20,14 +20,9 @@ from pilothouse.client.discovery import DiscoveryClient
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.garbagecollector import graph_builder
 from pilothouse.controllers.garbagecollector.collector import Collector
 from pilothouse.controllers.garbagecollector.graph import ObjectReference, ObjectState, identity_of
-from pilothouse.controllers.garbagecollector.graph_builder import (
-    MANY_OWNERS,
-    GraphBuilder,
-    GraphEvent,
-    InvalidOwnerReporter,
-)
 from pilothouse.controllers.garbagecollector.operations import KindMappings, Operations, deletable
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
@@ -61,8 +56,8 @@ class GarbageCollector:
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._errors = sync_errors(context.registry)
-        self._reporter = InvalidOwnerReporter(context.client, context.clock)
-        self._builder = GraphBuilder(context.registry, context.clock, self._reporter)
+        self._reporter = graph_builder.InvalidOwnerReporter(context.client, context.clock)
+        self._builder = graph_builder.GraphBuilder(context.registry, context.clock, self._reporter)
         self._monitors = GraphMonitors(context.client, self._seen, context.clock)
         self._mappings = KindMappings()
         self._collector = Collector(self._builder, Operations(context.client, self._mappings))
@@ -90,7 +85,7 @@ class GarbageCollector:
         finally:
             await self._monitors.stop()
 
-    def _seen(self, event: GraphEvent) -> None:
+    def _seen(self, event: graph_builder.GraphEvent) -> None:
         self._builder.changes.add(event)
         if event.identity.kind in _CHANGE_WHAT_IS_SERVED:
             self._changed.set()
@@ -134,7 +129,7 @@ class GraphMonitor:
 
     _known: dict[str, ObjectReference]  # by key
 
-    def __init__(self, kind: GroupVersionKind, emit: Callable[[GraphEvent], None]) -> None:
+    def __init__(self, kind: GroupVersionKind, emit: Callable[[graph_builder.GraphEvent], None]) -> None:
         self._kind = kind
         self._emit = emit
         self._known = {}
@@ -144,24 +139,24 @@ class GraphMonitor:
         key, identity = meta_namespace_key(obj), identity_of(self._kind, obj)
         before = self._known.setdefault(key, identity)
         if before != identity:
-            self._emit(GraphEvent(before))
+            self._emit(graph_builder.GraphEvent(before))
             self._known[key] = before = identity
-        if len(obj["metadata"].get("ownerReferences") or ()) > MANY_OWNERS:
-            self._emit(GraphEvent(before, unread=obj))
+        if len(obj["metadata"].get("ownerReferences") or ()) > graph_builder.MANY_OWNERS:
+            self._emit(graph_builder.GraphEvent(before, unread=obj))
         else:
-            self._emit(GraphEvent(before, ObjectState.of(obj)))
+            self._emit(graph_builder.GraphEvent(before, ObjectState.of(obj)))
 
     update = add
 
     def delete(self, obj: Json) -> None:
         identity = self._known.pop(meta_namespace_key(obj), None)
         if identity is not None:
-            self._emit(GraphEvent(identity))
+            self._emit(graph_builder.GraphEvent(identity))
 
     def replace(self, objects: list[Json]) -> None:
         gone = self._known.keys() - {meta_namespace_key(obj) for obj in objects}
         for key in gone:
-            self._emit(GraphEvent(self._known.pop(key)))
+            self._emit(graph_builder.GraphEvent(self._known.pop(key)))
         for obj in objects:
             self.add(obj)
         self.synced.set()
@@ -171,7 +166,7 @@ class GraphMonitor:
 
 
 class GraphMonitors:
-    def __init__(self, client: Client, emit: Callable[[GraphEvent], None], clock: Clock) -> None:
+    def __init__(self, client: Client, emit: Callable[[graph_builder.GraphEvent], None], clock: Clock) -> None:
         self._client = client
         self._emit = emit
         self._clock = clock

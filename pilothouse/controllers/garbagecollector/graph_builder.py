@@ -16,16 +16,7 @@ from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.client import Client
 from pilothouse.client.workqueue.queue import WorkQueue
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
-from pilothouse.controllers.garbagecollector.graph import (
-    Diff,
-    GraphNode,
-    ObjectReference,
-    ObjectState,
-    OwnerReference,
-    alternate_identity,
-    diff,
-    partition,
-)
+from pilothouse.controllers.garbagecollector import graph
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.gofmt import quote
@@ -41,8 +32,8 @@ MANY_OWNERS = 1000
 class GraphEvent:
     """An observed object, or its deletion (no state). Virtual events come from the collector, not from a monitor."""
 
-    identity: ObjectReference
-    state: ObjectState | None = None
+    identity: graph.ObjectReference
+    state: graph.ObjectState | None = None
     virtual: bool = False
     unread: Json | None = None
     """The raw object, if it has so many owners that its parsing is offloaded."""
@@ -50,22 +41,22 @@ class GraphEvent:
     async def read(self) -> GraphEvent:
         if self.unread is None:
             return self
-        return GraphEvent(self.identity, await offload(ObjectState.of, self.unread), self.virtual)
+        return GraphEvent(self.identity, await offload(graph.ObjectState.of, self.unread), self.virtual)
 
 
 class GraphBuilder:
-    nodes: dict[str, GraphNode]  # by uid
+    nodes: dict[str, graph.GraphNode]  # by uid
 
     def __init__(self, registry: CollectorRegistry, clock: Clock, invalid_owners: InvalidOwnerReporter) -> None:
         self.nodes = {}
-        self.absent_owners: LRU[ObjectReference, bool] = LRU(_ABSENT_OWNERS)
+        self.absent_owners: LRU[graph.ObjectReference, bool] = LRU(_ABSENT_OWNERS)
         self.changes: WorkQueue[GraphEvent] = WorkQueue(
             "garbage_collector_graph_changes", registry=registry, clock=clock
         )
-        self.attempt_to_delete: RateLimitingQueue[GraphNode] = RateLimitingQueue(
+        self.attempt_to_delete: RateLimitingQueue[graph.GraphNode] = RateLimitingQueue(
             "garbage_collector_attempt_to_delete", registry=registry, clock=clock
         )
-        self.attempt_to_orphan: RateLimitingQueue[GraphNode] = RateLimitingQueue(
+        self.attempt_to_orphan: RateLimitingQueue[graph.GraphNode] = RateLimitingQueue(
             "garbage_collector_attempt_to_orphan", registry=registry, clock=clock
         )
         self._invalid_owners = invalid_owners
@@ -79,7 +70,7 @@ class GraphBuilder:
                 self.changes.done(event)
             await yield_to_loop()
 
-    def enqueue_virtual_delete(self, identity: ObjectReference) -> None:
+    def enqueue_virtual_delete(self, identity: graph.ObjectReference) -> None:
         """Record that the object is absent according to the API server."""
         self.changes.add(GraphEvent(identity, virtual=True))
 
@@ -103,7 +94,7 @@ class GraphBuilder:
                     if owner is not None and owner.state.is_deleting_dependents:
                         self.attempt_to_delete.add(owner)  # it may have been the last blocking dependent
         elif node is None:
-            node = self.nodes[event.identity.uid] = GraphNode(event.identity, event.state)
+            node = self.nodes[event.identity.uid] = graph.GraphNode(event.identity, event.state)
             await self._add_to_owners(node, node.owners)
             self._transition(node, None)
         else:
@@ -123,10 +114,10 @@ class GraphBuilder:
                 self._remove_from_owners(node, changes.removed)
             self._transition(node, old)
 
-    def _observe(self, node: GraphNode, identity: ObjectReference) -> GraphNode:
+    def _observe(self, node: graph.GraphNode, identity: graph.ObjectReference) -> graph.GraphNode:
         """Mark the node as observed, and enqueue dependents that reference it by another identity."""
         if identity != node.identity:
-            for dependent in partition(node.dependents, identity).nonmatching:
+            for dependent in graph.partition(node.dependents, identity).nonmatching:
                 if identity.namespace and dependent.identity.namespace != identity.namespace:
                     self._invalid_owners.report(dependent, identity.uid)
                 self.attempt_to_delete.add(dependent)
@@ -134,12 +125,12 @@ class GraphBuilder:
         node.virtual = False
         return node
 
-    async def _diff(self, old: Sequence[OwnerReference], new: Sequence[OwnerReference]) -> Diff:
+    async def _diff(self, old: Sequence[graph.OwnerReference], new: Sequence[graph.OwnerReference]) -> graph.Diff:
         if len(old) <= MANY_OWNERS and len(new) <= MANY_OWNERS:
-            return diff(old, new)
-        return await offload(diff, old, new)
+            return graph.diff(old, new)
+        return await offload(graph.diff, old, new)
 
-    def _transition(self, node: GraphNode, old: ObjectState | None) -> None:
+    def _transition(self, node: graph.GraphNode, old: graph.ObjectState | None) -> None:
         """Enqueue an object that has just started to orphan or delete its dependents."""
         state = node.state
         if state.is_orphaning_dependents and not (old and old.is_orphaning_dependents):
@@ -148,9 +139,9 @@ class GraphBuilder:
             self._enqueue(node.dependents)
             self.attempt_to_delete.add(node)
 
-    def _is_really_absent(self, node: GraphNode, absent: ObjectReference) -> bool:
+    def _is_really_absent(self, node: graph.GraphNode, absent: graph.ObjectReference) -> bool:
         """Return whether neither a monitor nor a dependent knows the uid under another identity."""
-        dependents = partition(node.dependents, absent)
+        dependents = graph.partition(node.dependents, absent)
         if node.virtual and not dependents.nonmatching:
             return True
         if node.is_observed and node.identity == absent:
@@ -159,13 +150,13 @@ class GraphBuilder:
             self.absent_owners.put(absent, True)
             self._enqueue(dependents.matching)
         if node.virtual and node.identity == absent:
-            identity = alternate_identity(dependents.nonmatching, node.identity)
+            identity = graph.alternate_identity(dependents.nonmatching, node.identity)
             if identity is not None:
                 replacement = self.nodes[identity.uid] = node.identified_as(identity)
                 self.attempt_to_delete.add_rate_limited(replacement)
         return False
 
-    async def _add_to_owners(self, node: GraphNode, owners: Iterable[OwnerReference]) -> None:
+    async def _add_to_owners(self, node: graph.GraphNode, owners: Iterable[graph.OwnerReference]) -> None:
         """Add the node to its owners, yielding to the event loop if there are very many."""
         doubtful = False
         for number, reference in enumerate(owners, start=1):
@@ -176,13 +167,13 @@ class GraphBuilder:
                 owner.dependents[node] = None
                 doubtful = doubtful or self._is_doubtful(node, reference, owner)
             else:
-                identity = ObjectReference.of(reference.owner, node.identity.namespace)
-                virtual = self.nodes[reference.uid] = GraphNode(identity, virtual=True, dependents={node: None})
+                identity = graph.ObjectReference.of(reference.owner, node.identity.namespace)
+                virtual = self.nodes[reference.uid] = graph.GraphNode(identity, virtual=True, dependents={node: None})
                 self.attempt_to_delete.add(virtual)
         if doubtful:
             self.attempt_to_delete.add(node)
 
-    def _is_doubtful(self, node: GraphNode, reference: OwnerReference, owner: GraphNode) -> bool:
+    def _is_doubtful(self, node: graph.GraphNode, reference: graph.OwnerReference, owner: graph.GraphNode) -> bool:
         """Return whether the reference may not match the owner with its uid."""
         namespace, known = node.identity.namespace, owner.identity
         if known.namespace and known.namespace != namespace:
@@ -194,13 +185,13 @@ class GraphBuilder:
         # A cluster-scoped object may reference a namespaced kind, which cannot be looked up without a namespace.
         return owner.virtual and known.namespace != namespace
 
-    def _remove_from_owners(self, node: GraphNode, owners: Iterable[OwnerReference]) -> None:
+    def _remove_from_owners(self, node: graph.GraphNode, owners: Iterable[graph.OwnerReference]) -> None:
         for reference in owners:
             owner = self.nodes.get(reference.uid)
             if owner is not None:
                 owner.dependents.pop(node, None)
 
-    def _enqueue(self, nodes: Iterable[GraphNode]) -> None:
+    def _enqueue(self, nodes: Iterable[graph.GraphNode]) -> None:
         for node in nodes:
             self.attempt_to_delete.add(node)
 
@@ -215,13 +206,13 @@ class InvalidOwnerReporter:
         """Run until cancelled."""
         await self._recorder.run()
 
-    def report(self, node: GraphNode, uid: str) -> None:
+    def report(self, node: graph.GraphNode, uid: str) -> None:
         """Record a Warning event with the dependent's reference to the owner `uid`."""
         reference = next((owner for owner in node.owners if owner.uid == uid), None)
         if reference is None:
             return
         namespace = node.identity.namespace
-        owner = ObjectReference.of(reference.owner, namespace)
+        owner = graph.ObjectReference.of(reference.owner, namespace)
         message = f"ownerRef {owner} does not exist in namespace {quote(namespace)}"
         identity = node.identity
         self._recorder.event(

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
+from pilothouse.controllers.podautoscaler import replica_calculator
 from pilothouse.controllers.podautoscaler.pod_metrics import MetricsClient, MetricsUnavailable, PodMetric, milli_value
 from pilothouse.controllers.podautoscaler.pod_use import PodUse, Target
-from pilothouse.controllers.podautoscaler.replica_calculator import (
-    replicas_for_share,
-    replicas_for_total,
-    total,
-)
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import Format, milli_quantity
@@ -101,7 +97,9 @@ class MetricSources:
             problem = "neither a value target nor an average value target was set"
             raise MetricsUnavailable(f"invalid external metric source: {problem}")
         try:
-            used = total(await self._metrics.external(metric["name"], target.namespace, _selector(source)))
+            used = replica_calculator.total(
+                await self._metrics.external(metric["name"], target.namespace, _selector(source))
+            )
         except MetricsUnavailable as error:
             text = selector_text(metric.get("selector"))
             where = f"{target.namespace}/{metric['name']}/{text}"
@@ -111,10 +109,14 @@ class MetricSources:
     def _of_total(self, used: int, metric: Json, aim: Json, target: Target, status: Json, of_all: str) -> Proposal:
         if aim.get("averageValue") is not None:
             share = milli_value(aim["averageValue"])
-            replicas, usage_per_pod = replicas_for_share(target.there, used, share, target.tolerances)
+            replicas, usage_per_pod = replica_calculator.replicas_for_share(
+                target.there, used, share, target.tolerances
+            )
             return Proposal(replicas, _external(metric), {**status, "current": {"averageValue": _shown(usage_per_pod)}})
         amount = milli_value(aim["value"])
-        replicas = replicas_for_total(target.wanted, used, amount, lambda: self._use.ready(target), target.tolerances)
+        replicas = replica_calculator.replicas_for_total(
+            target.wanted, used, amount, lambda: self._use.ready(target), target.tolerances
+        )
         return Proposal(replicas, of_all, {**status, "current": {"value": _shown(used)}})
 
 

@@ -9,16 +9,8 @@ from pilothouse.client.cache.indexer import NAMESPACE_INDEX
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import Clock, utc_now
 from pilothouse.controllers.config import AutoscalerConfig
+from pilothouse.controllers.podautoscaler import replica_calculator
 from pilothouse.controllers.podautoscaler.pod_metrics import MetricsUnavailable, PodMetric
-from pilothouse.controllers.podautoscaler.replica_calculator import (
-    Tolerances,
-    Use,
-    average_use,
-    group_pods,
-    replicas_for_pods,
-    requests_of,
-    utilization,
-)
 from pilothouse.kinds.pods import is_ready
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, labels_of, part
@@ -35,7 +27,7 @@ class Target:
     """spec.replicas."""
     there: int
     """status.replicas."""
-    tolerances: Tolerances
+    tolerances: replica_calculator.Tolerances
 
 
 class PodUse:
@@ -55,27 +47,29 @@ class PodUse:
 
     def by_share(
         self, metrics: Mapping[str, PodMetric], share: int, target: Target, resource: str, container: str
-    ) -> tuple[int, Use]:
+    ) -> tuple[int, replica_calculator.Use]:
         pods = self.pods_of(target)
-        requests = cache(lambda: requests_of(pods, resource, container))  # evaluated lazily, when needed
+        requests = cache(
+            lambda: replica_calculator.requests_of(pods, resource, container)
+        )  # evaluated lazily, when needed
         return self._replicas(
             metrics,
             pods,
             target,
             resource,
-            measure=lambda values: utilization(values, requests(), share),
+            measure=lambda values: replica_calculator.utilization(values, requests(), share),
             should_use=lambda name: requests()[name] * max(100, share) // 100,
         )
 
     def by_average(
         self, metrics: Mapping[str, PodMetric], amount: int, target: Target, resource: str = ""
-    ) -> tuple[int, Use]:
+    ) -> tuple[int, replica_calculator.Use]:
         return self._replicas(
             metrics,
             self.pods_of(target),
             target,
             resource,
-            measure=lambda values: average_use(values, amount),
+            measure=lambda values: replica_calculator.average_use(values, amount),
             should_use=lambda name: amount,
         )
 
@@ -86,13 +80,13 @@ class PodUse:
         target: Target,
         resource: str,
         *,
-        measure: Callable[[Mapping[str, int]], Use],
+        measure: Callable[[Mapping[str, int]], replica_calculator.Use],
         should_use: Callable[[str], int],
-    ) -> tuple[int, Use]:
+    ) -> tuple[int, replica_calculator.Use]:
         now = utc_now(self._clock)
-        groups = group_pods(pods, metrics, resource, self._config, now)
+        groups = replica_calculator.group_pods(pods, metrics, resource, self._config, now)
         values = {name: metric.value for name, metric in metrics.items()}
-        return replicas_for_pods(
+        return replica_calculator.replicas_for_pods(
             target.wanted, values, groups, measure=measure, should_use=should_use, tolerances=target.tolerances
         )
 

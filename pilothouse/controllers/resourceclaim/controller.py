@@ -13,17 +13,7 @@ from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.context import ControllerContext, metrics_in, with_last_state
-from pilothouse.controllers.resourceclaim.pod_syncs import (
-    CLAIMS_BY_POD,
-    FINALIZER,
-    ClaimNotPossible,
-    PodSyncs,
-    ResourceClaimMetrics,
-    claim_keys,
-    is_done,
-    owning_pod,
-    template_keys,
-)
+from pilothouse.controllers.resourceclaim import pod_syncs
 from pilothouse.controllers.resources import PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.dataclass import dataclass
@@ -48,11 +38,11 @@ class _ResourceClaims:
         self._queue = context.queue(_NAME, tuple[str, str])
         self._pods, self._claims = context.informer(PODS), context.informer(RESOURCE_CLAIMS)
         self._templates = context.informer(RESOURCE_CLAIM_TEMPLATES)
-        self._pods.add_indexers({_BY_CLAIM: claim_keys, _BY_TEMPLATE: template_keys})
-        self._claims.add_indexers({CLAIMS_BY_POD: _pod_uid})
+        self._pods.add_indexers({_BY_CLAIM: pod_syncs.claim_keys, _BY_TEMPLATE: pod_syncs.template_keys})
+        self._claims.add_indexers({pod_syncs.CLAIMS_BY_POD: _pod_uid})
         self._recorder = EventRecorder(context.client, EventSource(_NAME), clock=context.clock)
-        metrics = metrics_in(context.registry, ResourceClaimMetrics)
-        self._pod_syncs = PodSyncs(context.client, self._claims.indexer, self._templates.indexer, metrics)
+        metrics = metrics_in(context.registry, pod_syncs.ResourceClaimMetrics)
+        self._pod_syncs = pod_syncs.PodSyncs(context.client, self._claims.indexer, self._templates.indexer, metrics)
         self._claim_syncs = ClaimSyncs(context.client, self._pods.indexer)
 
     async def run(self) -> None:
@@ -78,15 +68,15 @@ class _ResourceClaims:
             tasks.create_task(self._recorder.run())
 
     def _pod_changed(self, pod: Json) -> None:
-        if is_done(pod):
-            self._enqueue_claims(claim_keys(pod))
+        if pod_syncs.is_done(pod):
+            self._enqueue_claims(pod_syncs.claim_keys(pod))
         elif self._pod_syncs.needs_work(pod) and not is_deleting(pod):
             self._queue.add((_POD, meta_namespace_key(pod)))
 
     def _pod_deleted(self, deleted: Deleted) -> None:
         if (pod := last_known_state(deleted)) is not None:
             self._pod_syncs.forget(pod)
-            self._enqueue_claims(claim_keys(pod))
+            self._enqueue_claims(pod_syncs.claim_keys(pod))
 
     def _enqueue_claims(self, keys: list[str]) -> None:
         for key in keys:
@@ -118,13 +108,13 @@ class _ResourceClaims:
             return
         except Conflict as error:
             raise TryAgain(str(error)) from None
-        except ClaimNotPossible as error:
+        except pod_syncs.ClaimNotPossible as error:
             self._recorder.event(obj, WARNING, "FailedResourceClaimCreation", str(error))
             raise
 
 
 def _pod_uid(claim: Json) -> tuple[str, ...]:
-    owner = owning_pod(claim)
+    owner = pod_syncs.owning_pod(claim)
     return (owner["uid"],) if owner else ()
 
 
@@ -140,12 +130,12 @@ class ClaimSyncs:
         reserved = items(claim, "status", "reservedFor")
         remaining = [consumer for consumer in reserved if not await self._is_over(claim, consumer)]
         unused_and_deleted = is_deleting(claim) and not remaining
-        if len(remaining) < len(reserved) or (unused_and_deleted and FINALIZER in _finalizers(claim)):
+        if len(remaining) < len(reserved) or (unused_and_deleted and pod_syncs.FINALIZER in _finalizers(claim)):
             claim = await self._release(claim, remaining)
         if not remaining:
-            owner = owning_pod(claim)
+            owner = pod_syncs.owning_pod(claim)
             pod = self.pods.get_by_key(f"{namespace_of(claim)}/{owner['name']}") if owner else None
-            if owner is not None and pod is not None and (uid_of(pod) != owner["uid"] or is_done(pod)):
+            if owner is not None and pod is not None and (uid_of(pod) != owner["uid"] or pod_syncs.is_done(pod)):
                 await self.client.for_resource(RESOURCE_CLAIMS, namespace=namespace_of(claim)).delete(name_of(claim))
 
     async def _is_over(self, claim: Json, consumer: Json) -> bool:
@@ -154,7 +144,7 @@ class ClaimSyncs:
             return False
         pod = self.pods.get_by_key(f"{namespace_of(claim)}/{consumer['name']}")
         if pod is not None:
-            return uid_of(pod) != consumer.get("uid") or is_done(pod)
+            return uid_of(pod) != consumer.get("uid") or pod_syncs.is_done(pod)
         try:
             pod = await self.client.for_resource(PODS, namespace=namespace_of(claim)).get(consumer["name"])
         except NotFound:
@@ -165,7 +155,7 @@ class ClaimSyncs:
         """Write the remaining reservations; an unused claim allocated by the scheduler, i.e. with its finalizer, is
         deallocated."""
         claims = self.client.for_resource(RESOURCE_CLAIMS, namespace=namespace_of(claim))
-        by_scheduler, status = FINALIZER in _finalizers(claim), dict(claim.get("status") or {})
+        by_scheduler, status = pod_syncs.FINALIZER in _finalizers(claim), dict(claim.get("status") or {})
         status.pop("reservedFor", None)
         if remaining:
             status["reservedFor"] = remaining
@@ -174,7 +164,7 @@ class ClaimSyncs:
         if status != (claim.get("status") or {}):
             claim = await claims.update_status({**claim, "status": status})
         if by_scheduler and not status.get("allocation"):
-            finalizers = [finalizer for finalizer in _finalizers(claim) if finalizer != FINALIZER]
+            finalizers = [finalizer for finalizer in _finalizers(claim) if finalizer != pod_syncs.FINALIZER]
             claim = await claims.update({**claim, "metadata": {**metadata(claim), "finalizers": finalizers}})
         return claim
 

@@ -16,14 +16,7 @@ from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.wait import until
 from pilothouse.controllers.context import ControllerContext, ObjectSelection
 from pilothouse.controllers.resources import CONFIG_MAPS, PODS, SECRETS, SERVICE_ACCOUNTS
-from pilothouse.controllers.serviceaccount.token_secrets import (
-    ACCOUNT_NAME,
-    ACCOUNT_UID,
-    ARE_TOKENS,
-    INVALID_SINCE,
-    LAST_USED,
-    refers_to,
-)
+from pilothouse.controllers.serviceaccount import token_secrets
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.references import secret_names
 from pilothouse.machinery.dataclass import dataclass
@@ -71,7 +64,7 @@ class _Cleaner:
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._accounts = context.informer(SERVICE_ACCOUNTS)
-        self._secrets = context.informer(SECRETS, ObjectSelection(field_selector=ARE_TOKENS))
+        self._secrets = context.informer(SECRETS, ObjectSelection(field_selector=token_secrets.ARE_TOKENS))
         self._period = timedelta(seconds=context.config.legacy_service_account_token_clean_up_period)
 
     async def wait_synced(self) -> None:
@@ -89,7 +82,7 @@ class _Cleaner:
             try:
                 if await self._is_unused(secret, clean_up):
                     secrets = self._context.client.for_resource(SECRETS, namespace=namespace_of(secret))
-                    name, invalid_since = name_of(secret), labels_of(secret).get(INVALID_SINCE, "")
+                    name, invalid_since = name_of(secret), labels_of(secret).get(token_secrets.INVALID_SINCE, "")
                     if not is_date(invalid_since):
                         today = clean_up.now.date().isoformat()
                         logger.info(
@@ -98,7 +91,7 @@ class _Cleaner:
                             name,
                         )
                         await secrets.patch(
-                            name, {"metadata": {"uid": uid_of(secret), "labels": {INVALID_SINCE: today}}}
+                            name, {"metadata": {"uid": uid_of(secret), "labels": {token_secrets.INVALID_SINCE: today}}}
                         )
                     elif invalid_since < clean_up.keep_from:
                         logger.info("Delete auto-generated service account token: %s/%s", namespace_of(secret), name)
@@ -113,7 +106,7 @@ class _Cleaner:
         created = parse_time(metadata(secret).get("creationTimestamp") or "")
         if created is None or created >= clean_up.unused_since or is_deleting(secret):
             return False
-        last_used = labels_of(secret).get(LAST_USED)
+        last_used = labels_of(secret).get(token_secrets.LAST_USED)
         if last_used is not None and (not is_date(last_used) or last_used >= clean_up.keep_from):
             return False
         return self._was_generated(secret) and name_of(secret) not in await self._mounted(
@@ -122,10 +115,12 @@ class _Cleaner:
 
     def _was_generated(self, secret: Json) -> bool:
         annotations = annotations_of(secret)
-        account = self._accounts.indexer.get_by_key(f"{namespace_of(secret)}/{annotations.get(ACCOUNT_NAME, '')}")
-        if account is None or annotations.get(ACCOUNT_UID, "") not in ("", uid_of(account)):
+        account = self._accounts.indexer.get_by_key(
+            f"{namespace_of(secret)}/{annotations.get(token_secrets.ACCOUNT_NAME, '')}"
+        )
+        if account is None or annotations.get(token_secrets.ACCOUNT_UID, "") not in ("", uid_of(account)):
             return False
-        return refers_to(account, name_of(secret))
+        return token_secrets.refers_to(account, name_of(secret))
 
     async def _mounted(self, namespace: str, clean_up: _CleanUp) -> set[str]:
         """Return the secrets used by pods. Pods are listed once a day instead of cached."""

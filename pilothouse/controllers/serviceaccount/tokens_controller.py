@@ -18,15 +18,7 @@ from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.certificates.root_ca_publisher import RootCA
 from pilothouse.controllers.context import ControllerContext, ObjectSelection, SignToken, with_last_state
 from pilothouse.controllers.resources import SECRETS, SERVICE_ACCOUNTS
-from pilothouse.controllers.serviceaccount.token_secrets import (
-    ACCOUNT_NAME,
-    ACCOUNT_UID,
-    ARE_TOKENS,
-    encoded,
-    is_token_of,
-    legacy_claims,
-    refers_to,
-)
+from pilothouse.controllers.serviceaccount import token_secrets
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import (
@@ -76,8 +68,8 @@ class _SecretKey:
             namespace_of(secret),
             name_of(secret),
             uid_of(secret),
-            annotations.get(ACCOUNT_NAME, ""),
-            annotations.get(ACCOUNT_UID, ""),
+            annotations.get(token_secrets.ACCOUNT_NAME, ""),
+            annotations.get(token_secrets.ACCOUNT_UID, ""),
         )
 
 
@@ -91,7 +83,7 @@ async def run(context: ControllerContext) -> None:
 class _TokensController:
     def __init__(self, context: ControllerContext, filler: TokenFiller, root_ca: RootCA) -> None:
         self._accounts = context.informer(SERVICE_ACCOUNTS)
-        self._secrets = context.informer(SECRETS, ObjectSelection(field_selector=ARE_TOKENS))
+        self._secrets = context.informer(SECRETS, ObjectSelection(field_selector=token_secrets.ARE_TOKENS))
         self._account_queue = context.queue("serviceaccount_tokens_service", _AccountKey)
         self._secret_queue = context.queue("serviceaccount_tokens_service", _SecretKey)
         self._context = context
@@ -133,7 +125,7 @@ class _TokensController:
         self._account_queue.add(_AccountKey.of(account))
 
     def _enqueue_secret(self, secret: Json) -> None:
-        if annotations_of(secret).get(ACCOUNT_NAME):
+        if annotations_of(secret).get(token_secrets.ACCOUNT_NAME):
             self._secret_queue.add(_SecretKey.of(secret))
 
     def _enqueue_all_secrets(self) -> None:
@@ -144,7 +136,7 @@ class _TokensController:
         if self._cached_account(key.namespace, key.name, key.uid) is not None:
             return
         for secret in self._secrets.indexer.by_index("namespace", key.namespace):
-            if is_token_of(secret, key.as_account):
+            if token_secrets.is_token_of(secret, key.as_account):
                 await self._delete(secret)
 
     async def _sync_secret(self, key: _SecretKey) -> None:
@@ -188,7 +180,7 @@ class _TokensController:
         for attempt in range(1, _REFERENCE_ATTEMPTS + 1):
             try:
                 account = await accounts.get(key.account)
-                if key.account_uid not in ("", uid_of(account)) or not refers_to(account, key.name):
+                if key.account_uid not in ("", uid_of(account)) or not token_secrets.refers_to(account, key.name):
                     return
                 kept = [secret for secret in account["secrets"] if secret.get("name") != key.name]
                 await accounts.update({**account, "metadata": metadata(account), "secrets": kept})
@@ -210,7 +202,7 @@ class TokenFiller:
 
     @property
     def _root_ca(self) -> str:
-        return encoded(self._ca.pem)
+        return token_secrets.encoded(self._ca.pem)
 
     async def fill(self, account: Json, cached: Json) -> None:
         """Add missing data to the secret; a stale cached secret is skipped, because its update event requeues it."""
@@ -225,10 +217,12 @@ class TokenFiller:
             if "ca.crt" in lacking:
                 data["ca.crt"] = self._root_ca
             if "namespace" in lacking:
-                data["namespace"] = encoded(namespace_of(secret).encode())
+                data["namespace"] = token_secrets.encoded(namespace_of(secret).encode())
             if "token" in lacking:
-                data["token"] = encoded((await self._sign(legacy_claims(account, secret))).encode())
-            identity = {ACCOUNT_NAME: name_of(account), ACCOUNT_UID: uid_of(account)}
+                data["token"] = token_secrets.encoded(
+                    (await self._sign(token_secrets.legacy_claims(account, secret))).encode()
+                )
+            identity = {token_secrets.ACCOUNT_NAME: name_of(account), token_secrets.ACCOUNT_UID: uid_of(account)}
             await secrets.update(
                 {
                     **secret,

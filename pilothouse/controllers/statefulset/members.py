@@ -7,14 +7,7 @@ from dataclasses import field
 from datetime import datetime
 
 from pilothouse.controllers.history import restored
-from pilothouse.controllers.statefulset.identity import (
-    network_identity,
-    ordinal_of,
-    ordinals,
-    pod_name,
-    set_identity,
-    volumes_with_claims,
-)
+from pilothouse.controllers.statefulset import identity
 from pilothouse.controllers.workloads.pod_control import CONTROLLER_REVISION_HASH, pod_from_template
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import is_available, is_ready, phase_of
@@ -39,18 +32,20 @@ class Versions:
     def absent_pod(self, ordinal: int) -> Json:
         """Return a placeholder for an absent pod, with its name and revision label."""
         revision = self.current if self._stays_current(ordinal) else self.update
-        name, namespace = pod_name(self.stateful_set, ordinal), namespace_of(self.stateful_set)
+        name, namespace = identity.pod_name(self.stateful_set, ordinal), namespace_of(self.stateful_set)
         labels = {CONTROLLER_REVISION_HASH: name_of(revision)}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace, "labels": labels}}
 
     def new_pod(self, absent: Json) -> Json:
         """Return the complete pod to create for a placeholder."""
         is_current = revision_of(absent) == name_of(self.current)
-        return new_pod(self.current_set if is_current else self.update_set, ordinal_of(absent), revision_of(absent))
+        return new_pod(
+            self.current_set if is_current else self.update_set, identity.ordinal_of(absent), revision_of(absent)
+        )
 
     def _stays_current(self, ordinal: int) -> bool:
         strategy = self.stateful_set["spec"].get("updateStrategy") or {}
-        rolling, start = strategy.get("rollingUpdate"), ordinals(self.stateful_set).start
+        rolling, start = strategy.get("rollingUpdate"), identity.ordinals(self.stateful_set).start
         if rolling is not None:
             return bool(ordinal < start + (rolling.get("partition") or 0))
         current = number(self.stateful_set, "status", "currentReplicas")
@@ -74,9 +69,11 @@ class Members:
 
     @staticmethod
     def of(stateful_set: Json, pods: Iterable[Json], now: datetime) -> Members:
-        wanted, known = ordinals(stateful_set), sorted(pods, key=ordinal_of)
-        replicas = {ordinal: pod for pod in known if (ordinal := ordinal_of(pod)) in wanted}
-        condemned = [pod for pod in reversed(known) if (ordinal := ordinal_of(pod)) >= 0 and ordinal not in wanted]
+        wanted, known = identity.ordinals(stateful_set), sorted(pods, key=identity.ordinal_of)
+        replicas = {ordinal: pod for pod in known if (ordinal := identity.ordinal_of(pod)) in wanted}
+        condemned = [
+            pod for pod in reversed(known) if (ordinal := identity.ordinal_of(pod)) >= 0 and ordinal not in wanted
+        ]
         return Members(wanted, replicas, condemned, int(stateful_set["spec"].get("minReadySeconds") or 0), now)
 
     def absent(self) -> Iterator[int]:
@@ -108,12 +105,12 @@ class Members:
 def new_pod(stateful_set: Json, ordinal: int, revision: str) -> Json:
     """Return a new pod with the identity and storage of its ordinal."""
     pod = pod_from_template(stateful_set["spec"]["template"], stateful_set)
-    set_identity(stateful_set, pod, ordinal)
+    identity.set_identity(stateful_set, pod, ordinal)
     metadata(pod)["labels"][CONTROLLER_REVISION_HASH] = revision
-    volumes = volumes_with_claims(stateful_set, pod)
+    volumes = identity.volumes_with_claims(stateful_set, pod)
     pod["spec"] = {
         **pod["spec"],
-        **network_identity(stateful_set, ordinal),
+        **identity.network_identity(stateful_set, ordinal),
         **({"volumes": volumes} if volumes else {}),
     }
     return pod

@@ -6,14 +6,8 @@ from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.resources import PODS
+from pilothouse.controllers.statefulset import identity
 from pilothouse.controllers.statefulset.claim_control import ClaimsFailed, StatefulClaims, Wrote
-from pilothouse.controllers.statefulset.identity import (
-    identity_matches,
-    ordinal_of,
-    set_identity,
-    storage_matches,
-    volumes_with_claims,
-)
 from pilothouse.machinery.errors import AlreadyExists, Conflict, NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError
@@ -96,12 +90,12 @@ class StatefulPods:
     async def _mended(self, stateful_set: Json, pod: Json) -> Json | None:
         """Return the corrected pod, after correcting its claims; None if nothing was wrong."""
         changed: Json = {**pod, "metadata": dict(metadata(pod)), "spec": dict(pod["spec"])}
-        is_right = identity_matches(stateful_set, pod)
+        is_right = identity.identity_matches(stateful_set, pod)
         if not is_right:
-            set_identity(stateful_set, changed, ordinal_of(pod))
-        if not storage_matches(stateful_set, changed):
+            identity.set_identity(stateful_set, changed, identity.ordinal_of(pod))
+        if not identity.storage_matches(stateful_set, changed):
             is_right = False
-            changed["spec"]["volumes"] = volumes_with_claims(stateful_set, changed)
+            changed["spec"]["volumes"] = identity.volumes_with_claims(stateful_set, changed)
             try:
                 await self.claims.create(stateful_set, changed)
             except ClaimsFailed as error:

@@ -14,14 +14,7 @@ from pilothouse.client.events.event import NORMAL, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from pilothouse.controllers.volume.persistentvolume.matching import (
-    PROVISIONED_BY,
-    SIMULATED,
-    claim_ref,
-    phase_of,
-    requested_size,
-    storage_in,
-)
+from pilothouse.controllers.volume.persistentvolume import matching
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of, part, uid_of
 
@@ -52,16 +45,16 @@ class _Expander:
             tasks.create_task(self._recorder.run())
 
     def _claim_changed(self, claim: Json) -> None:
-        if phase_of(claim) == "Bound" and (wants_more(claim) or wants_other_class(claim)):
+        if matching.phase_of(claim) == "Bound" and (wants_more(claim) or wants_other_class(claim)):
             self._queue.add(meta_namespace_key(claim))
 
     async def _sync(self, key: str) -> None:
         claim = self._claims.indexer.get_by_key(key)
         volume = self._volumes.indexer.get_by_key(claim["spec"].get("volumeName") or "") if claim else None
-        if claim is None or volume is None or (claim_ref(volume) or {}).get("uid") != uid_of(claim):
+        if claim is None or volume is None or (matching.claim_ref(volume) or {}).get("uid") != uid_of(claim):
             return
         try:
-            if annotations_of(volume).get(PROVISIONED_BY) == SIMULATED:
+            if annotations_of(volume).get(matching.PROVISIONED_BY) == matching.SIMULATED:
                 await self._grow(claim, volume)
             elif wants_more(claim):
                 message = "waiting for an external controller to expand this PVC"
@@ -74,8 +67,8 @@ class _Expander:
         if not (wants_more(claim) or wants_other_class(claim)):
             return
         spec = dict(volume["spec"])
-        if requested_size(claim) > storage_in(spec.get("capacity")):
-            spec["capacity"] = {**(spec.get("capacity") or {}), "storage": str(requested_size(claim))}
+        if matching.requested_size(claim) > matching.storage_in(spec.get("capacity")):
+            spec["capacity"] = {**(spec.get("capacity") or {}), "storage": str(matching.requested_size(claim))}
         if wants_other_class(claim):
             spec["volumeAttributesClassName"] = claim["spec"]["volumeAttributesClassName"]
         if spec != volume["spec"]:
@@ -88,7 +81,7 @@ class _Expander:
 
 
 def wants_more(claim: Json) -> bool:
-    return requested_size(claim) > storage_in(part(claim, "status").get("capacity"))
+    return matching.requested_size(claim) > matching.storage_in(part(claim, "status").get("capacity"))
 
 
 def wants_other_class(claim: Json) -> bool:
@@ -102,7 +95,7 @@ def grown_status(claim: Json) -> Json:
     for over in ("allocatedResourceStatuses", "modifyVolumeStatus"):
         status.pop(over, None)
     if wants_more(claim):
-        size = {"storage": str(requested_size(claim))}
+        size = {"storage": str(matching.requested_size(claim))}
         status["capacity"] = {**(status.get("capacity") or {}), **size}
         status["allocatedResources"] = {**(status.get("allocatedResources") or {}), **size}
     if wants_other_class(claim):

@@ -8,14 +8,7 @@ from pilothouse.client.controller import Controller
 from pilothouse.controllers.context import ControllerContext, with_last_state
 from pilothouse.controllers.pod_index import PODS_BY_CLAIM, claim_keys, index_pods_by_claim
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PODS
-from pilothouse.kinds.deletion import (
-    is_deleted_without_grace,
-    is_deleting,
-    is_deletion_candidate,
-    needs_finalizer,
-    with_finalizer,
-    without_finalizer,
-)
+from pilothouse.kinds import deletion
 from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.kinds.pods import has_ended, node_name
 from pilothouse.kinds.references import ephemeral_claim_name
@@ -53,7 +46,7 @@ class _Protection:
         await controller.run()
 
     def _claim_changed(self, claim: Json) -> None:
-        if needs_finalizer(claim, FINALIZER) or is_deletion_candidate(claim, FINALIZER):
+        if deletion.needs_finalizer(claim, FINALIZER) or deletion.is_deletion_candidate(claim, FINALIZER):
             self._queue.add(f"{namespace_of(claim)}/{name_of(claim)}")
 
     def _pod_changed(self, pod: Json) -> None:
@@ -76,10 +69,10 @@ class _Protection:
             return
         claims = self._context.client.for_resource(PERSISTENT_VOLUME_CLAIMS, namespace=namespace_of(claim))
         try:
-            if is_deletion_candidate(claim, FINALIZER) and not await self._is_used(key, claim):
-                await claims.update(without_finalizer(claim, FINALIZER))
-            elif needs_finalizer(claim, FINALIZER):
-                await claims.update(with_finalizer(claim, FINALIZER))
+            if deletion.is_deletion_candidate(claim, FINALIZER) and not await self._is_used(key, claim):
+                await claims.update(deletion.without_finalizer(claim, FINALIZER))
+            elif deletion.needs_finalizer(claim, FINALIZER):
+                await claims.update(deletion.with_finalizer(claim, FINALIZER))
         except NotFound:
             return
 
@@ -102,7 +95,7 @@ def uses(pod: Json, claim: Json) -> bool:
         if part(volume, "persistentVolumeClaim").get("claimName") == name_of(claim):
             return True
         made_for_it = volume.get("ephemeral") is not None and ephemeral_claim_name(pod, volume) == name_of(claim)
-        if made_for_it and not is_deleted_without_grace(pod) and is_controlled_by(claim, pod):
+        if made_for_it and not deletion.is_deleted_without_grace(pod) and is_controlled_by(claim, pod):
             return True
     return False
 
@@ -115,4 +108,4 @@ def is_terminated(pod: Json) -> bool:
     kinds = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
     states = [container_status.get("state") or {} for kind in kinds for container_status in status.get(kind) or ()]
     ended = all("terminated" in state or "waiting" in state for state in states)
-    return is_deleting(pod) and ended
+    return deletion.is_deleting(pod) and ended

@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pilothouse.apiserver.authz.always import AlwaysAllow, AlwaysDeny, PrivilegedGroup
 from pilothouse.apiserver.authz.interface import Authorizer, Decision
 from pilothouse.apiserver.authz.union import InstrumentedAuthorizer, UnionAuthorizer
-from pilothouse.controlplane.options.authorization import (
-    ABAC,
-    ALWAYS_ALLOW,
-    ALWAYS_DENY,
-    NODE,
-    RBAC,
-    WEBHOOK,
-    AuthorizationOptions,
-)
+from pilothouse.controlplane.options import authorization
 from pilothouse.controlplane.options.files import content
 from pilothouse.kube.node_authorizer.graph import NodeGraph
 from pilothouse.kube.rbac.authorizer import RBACAuthorizer
@@ -40,7 +32,7 @@ class Authorization:
     background: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
 
 
-def set_up_authorization(options: AuthorizationOptions) -> Authorization:
+def set_up_authorization(options: authorization.AuthorizationOptions) -> Authorization:
     """Build the authorizers. Raises ValueError, OSError."""
     sources = AuthorizerSources(RBACPolicy(), NodeGraph())
     if options.config:
@@ -51,13 +43,13 @@ def set_up_authorization(options: AuthorizationOptions) -> Authorization:
         data = content(file)
         types = {settings.type for settings in read_authorization_configuration(data)}
         authorizer, watched = configured_authorizer(Path(file), data, ChainBuilder(sources, types=types))
-        graph = sources.graph if NODE in types else None
+        graph = sources.graph if authorization.NODE in types else None
         return Authorization(
             authorizer, sources.policy, graph, {"authorization configuration": partial(authorizer.follow, watched)}
         )
     builder = ChainBuilder(sources, types=options.modes, policy_file=options.policy_file)
     chain = builder.build(settings_of_flags(options))
-    graph = sources.graph if NODE in options.modes else None
+    graph = sources.graph if authorization.NODE in options.modes else None
     background = {"authorization webhook": chain.webhooks[0].run} if chain.webhooks else {}
     return Authorization(chain.authorizer, sources.policy, graph, background)
 
@@ -102,13 +94,13 @@ class ChainBuilder:
         """Create the built-in authorizers of `types`. `build` can use these types and webhooks. Raises ValueError,
         OSError."""
         makers: dict[str, Callable[[], Authorizer]] = {
-            ALWAYS_ALLOW: AlwaysAllow,
-            ALWAYS_DENY: AlwaysDeny,
-            RBAC: lambda: RBACAuthorizer(sources.policy),
-            NODE: lambda: _nodes(sources.graph),
-            ABAC: lambda: _abac(policy_file),
+            authorization.ALWAYS_ALLOW: AlwaysAllow,
+            authorization.ALWAYS_DENY: AlwaysDeny,
+            authorization.RBAC: lambda: RBACAuthorizer(sources.policy),
+            authorization.NODE: lambda: _nodes(sources.graph),
+            authorization.ABAC: lambda: _abac(policy_file),
         }
-        wanted = {ALWAYS_ALLOW, ALWAYS_DENY, *types} - {WEBHOOK}
+        wanted = {authorization.ALWAYS_ALLOW, authorization.ALWAYS_DENY, *types} - {authorization.WEBHOOK}
         self._built = {type: makers[type]() for type in sorted(wanted)}
 
     def build(self, configured: Iterable[AuthorizerSettings]) -> Chain:
@@ -155,7 +147,7 @@ def _abac(file: str) -> Authorizer:
     return ABACAuthorizer(read_policies(Path(file)))
 
 
-def settings_of_flags(options: AuthorizationOptions) -> tuple[AuthorizerSettings, ...]:
+def settings_of_flags(options: authorization.AuthorizationOptions) -> tuple[AuthorizerSettings, ...]:
     webhook = WebhookSettings(
         options.webhook_config_file,
         options.webhook_version,
@@ -163,6 +155,8 @@ def settings_of_flags(options: AuthorizationOptions) -> tuple[AuthorizerSettings
         unauthorized_ttl=options.webhook_cache_unauthorized_ttl,
     )
     return tuple(
-        AuthorizerSettings(mode, "default", webhook) if mode == WEBHOOK else AuthorizerSettings(mode, mode.lower())
+        AuthorizerSettings(mode, "default", webhook)
+        if mode == authorization.WEBHOOK
+        else AuthorizerSettings(mode, mode.lower())
         for mode in options.modes
     )

@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from pilothouse.apiserver.server.run_options import ServerRunOptions
+from pilothouse.controlplane.options import single_controllers, upstream_flags
 from pilothouse.controlplane.options.admission import AdmissionOptions
 from pilothouse.controlplane.options.api_enablement import APIEnablementOptions, CompatibilityOptions, FeatureOptions
 from pilothouse.controlplane.options.audit import AuditOptions
@@ -30,18 +31,6 @@ from pilothouse.controlplane.options.pilothouse import PilothouseOptions
 from pilothouse.controlplane.options.replicas import CoordinatedLeadershipOptions, ReplicaOptions
 from pilothouse.controlplane.options.serving import InsecureServingOptions, SecureServingOptions
 from pilothouse.controlplane.options.simulation import SimulationOptions
-from pilothouse.controlplane.options.single_controllers import (
-    AutoscalerOptions,
-    EndpointControllerOptions,
-    NodeControllerOptions,
-)
-from pilothouse.controlplane.options.upstream_flags import (
-    UNSUPPORTED,
-    UNSUPPORTED_NAMES,
-    WITHOUT_EFFECT,
-    WITHOUT_EFFECT_TITLE,
-    refused_values,
-)
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags import (
     Flag,
@@ -60,9 +49,9 @@ SECTIONS: dict[str, type[Any]] = {
     "simulation": SimulationOptions,
     "replicas": ReplicaOptions,
     "controllers": ControllerOptions,
-    "endpoint_controllers": EndpointControllerOptions,
-    "autoscaler": AutoscalerOptions,
-    "node_controllers": NodeControllerOptions,
+    "endpoint_controllers": single_controllers.EndpointControllerOptions,
+    "autoscaler": single_controllers.AutoscalerOptions,
+    "node_controllers": single_controllers.NodeControllerOptions,
     "generic": ServerRunOptions,
     "etcd": EtcdOptions,
     "secure_serving": SecureServingOptions,
@@ -112,9 +101,13 @@ class Options:
     aggregator: AggregatorOptions = field(default_factory=AggregatorOptions)
     request_header: RequestHeaderOptions = field(default_factory=RequestHeaderOptions)
     controllers: ControllerOptions = field(default_factory=ControllerOptions)
-    endpoint_controllers: EndpointControllerOptions = field(default_factory=EndpointControllerOptions)
-    autoscaler: AutoscalerOptions = field(default_factory=AutoscalerOptions)
-    node_controllers: NodeControllerOptions = field(default_factory=NodeControllerOptions)
+    endpoint_controllers: single_controllers.EndpointControllerOptions = field(
+        default_factory=single_controllers.EndpointControllerOptions
+    )
+    autoscaler: single_controllers.AutoscalerOptions = field(default_factory=single_controllers.AutoscalerOptions)
+    node_controllers: single_controllers.NodeControllerOptions = field(
+        default_factory=single_controllers.NodeControllerOptions
+    )
     simulation: SimulationOptions = field(default_factory=SimulationOptions)
     replicas: ReplicaOptions = field(default_factory=ReplicaOptions)
     pilothouse: PilothouseOptions = field(default_factory=PilothouseOptions)
@@ -138,9 +131,9 @@ class Options:
 
     def problems(self) -> Iterator[str]:
         """Yield every problem, section by section."""
-        for name in sorted(self.given & UNSUPPORTED_NAMES):
+        for name in sorted(self.given & upstream_flags.UNSUPPORTED_NAMES):
             yield f"--{name} is not supported by this version"
-        yield from refused_values(self.without_effect)
+        yield from upstream_flags.refused_values(self.without_effect)
         for name in SECTIONS:
             yield from getattr(self, name).validate()
         if not self.etcd.capabilities.shared and (self.replicas.join or self.replicas.join_file):
@@ -155,7 +148,7 @@ class Options:
 
 def all_flags() -> list[Flag]:
     flags = [flag for section in SECTIONS.values() for flag in flags_of(section)]
-    return [*flags, *WITHOUT_EFFECT, *UNSUPPORTED]
+    return [*flags, *upstream_flags.WITHOUT_EFFECT, *upstream_flags.UNSUPPORTED]
 
 
 def shown_flags(arguments: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -172,4 +165,4 @@ def usage_sections(columns: int = 0) -> Iterator[str]:
     apiserver."""
     for title, flags in help_sections(SECTIONS.values()):
         yield format_section(title, flags, columns)
-    yield format_section(WITHOUT_EFFECT_TITLE, WITHOUT_EFFECT, columns)
+    yield format_section(upstream_flags.WITHOUT_EFFECT_TITLE, upstream_flags.WITHOUT_EFFECT, columns)

@@ -23,15 +23,10 @@ from pathlib import Path
 
 from pilothouse.apiserver.serving.server import ListenEndpoint, bind
 from pilothouse.apiserver.storage.remote.revisions import SharedRevisions
+from pilothouse.controlplane import signals
 from pilothouse.controlplane.errors import StartFailed
 from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.run import Announcement
-from pilothouse.controlplane.signals import (
-    SAME_WISH,
-    first_signal_message,
-    second_signal_exit_code,
-    second_signal_message,
-)
 from pilothouse.controlplane.workers.children import SIGNALS, Child, StatusPipe, ended, fork
 from pilothouse.controlplane.workers.membership import Board, Membership
 from pilothouse.controlplane.workers.processes import run_store, run_worker
@@ -158,12 +153,12 @@ class Supervisor:
         if number not in (signal.SIGTERM, signal.SIGINT):
             return
         name = signal.Signals(number).name
-        if self._stopping and time.monotonic() - self._stopping > SAME_WISH:
-            log.error(second_signal_message(name))
+        if self._stopping and time.monotonic() - self._stopping > signals.SAME_WISH:
+            log.error(signals.second_signal_message(name))
             self._end(signal.SIGKILL)
-            os._exit(second_signal_exit_code(number))
+            os._exit(signals.second_signal_exit_code(number))
         if not self._stopping:
-            log.info(first_signal_message(name))
+            log.info(signals.first_signal_message(name))
             self._stopping = time.monotonic()
             self._due.clear()
             for child in self._children.values():

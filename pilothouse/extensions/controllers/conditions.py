@@ -11,16 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilothouse.extensions.controllers.definitions import DefinitionInformer, StatusWriter
-from pilothouse.extensions.customresourcedefinitions.conditions import (
-    API_APPROVED,
-    ESTABLISHED,
-    NAMES_ACCEPTED,
-    NON_STRUCTURAL_SCHEMA,
-    ApprovalState,
-    approval_of,
-    ca_bundle_of,
-    is_protected_group,
-)
+from pilothouse.extensions.customresourcedefinitions import conditions
 from pilothouse.kinds.conditions import Condition, find_condition, is_true, remove_condition, set_condition
 from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.field import NOWHERE, FieldError, invalid, root
@@ -28,8 +19,10 @@ from pilothouse.machinery.objects import Json, metadata, uid_of
 from pilothouse.machinery.pem import validate_ca_bundle
 from pilothouse.machinery.status_error import aggregate
 
-_ACCEPTED = Condition(ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted")
-_INVALID_CA_BUNDLE = Condition(ESTABLISHED, "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
+_ACCEPTED = Condition(conditions.ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted")
+_INVALID_CA_BUNDLE = Condition(
+    conditions.ESTABLISHED, "False", "InvalidCABundle", "The conversion webhook CABundle is invalid"
+)
 
 
 class EstablishingController:
@@ -41,12 +34,12 @@ class EstablishingController:
         definition = self._definitions.get(name)
         if definition is None or not _is_due(definition):
             return
-        if not _condition(definition).is_same_as(find_condition(definition, ESTABLISHED)):
+        if not _condition(definition).is_same_as(find_condition(definition, conditions.ESTABLISHED)):
             await self._writer.write(definition, _establish)
 
 
 def _is_due(definition: Json) -> bool:
-    return is_true(definition, NAMES_ACCEPTED) and not is_true(definition, ESTABLISHED)
+    return is_true(definition, conditions.NAMES_ACCEPTED) and not is_true(definition, conditions.ESTABLISHED)
 
 
 def _establish(current: Json) -> None:
@@ -55,7 +48,7 @@ def _establish(current: Json) -> None:
 
 
 def _condition(definition: Json) -> Condition:
-    is_valid = not any(validate_ca_bundle(ca_bundle_of(definition["spec"]), NOWHERE))
+    is_valid = not any(validate_ca_bundle(conditions.ca_bundle_of(definition["spec"]), NOWHERE))
     return _ACCEPTED if is_valid else _INVALID_CA_BUNDLE
 
 
@@ -66,12 +59,12 @@ class APIApprovalController:
 
     async def sync(self, name: str) -> None:
         definition = self._definitions.get(name)
-        if definition is None or not is_protected_group(definition["spec"]["group"]):
+        if definition is None or not conditions.is_protected_group(definition["spec"]["group"]):
             return
-        approval = approval_of(definition)
-        status = "True" if approval.state is ApprovalState.APPROVED else "False"
-        condition = Condition(API_APPROVED, status, approval.state.value, approval.reason)
-        if not condition.is_same_as(find_condition(definition, API_APPROVED)):
+        approval = conditions.approval_of(definition)
+        status = "True" if approval.state is conditions.ApprovalState.APPROVED else "False"
+        condition = Condition(conditions.API_APPROVED, status, approval.state.value, approval.reason)
+        if not condition.is_same_as(find_condition(definition, conditions.API_APPROVED)):
             await self._writer.write(definition, lambda current: set_condition(current, condition))
 
 
@@ -92,7 +85,7 @@ class NonStructuralSchemaController:
             return
         await yield_to_loop()  # yield: at the start all definitions arrive at once
         condition = condition_of(definition["spec"])
-        found = find_condition(definition, NON_STRUCTURAL_SCHEMA)
+        found = find_condition(definition, conditions.NON_STRUCTURAL_SCHEMA)
         if not (found is None if condition is None else condition.is_same_as(found)):
             await self._writer.write(definition, lambda current: _record(current, condition))
         self._checked[name] = looked_at
@@ -105,9 +98,11 @@ def condition_of(spec: Json) -> Condition | None:
     for version in spec.get("versions") or ():
         if reason := unsupported_part(_schema(version)):
             message = f"failed to check validation schema for version {version['name']}: {reason}"
-            return Condition(NON_STRUCTURAL_SCHEMA, "Unknown", "StructuralError", message)
+            return Condition(conditions.NON_STRUCTURAL_SCHEMA, "Unknown", "StructuralError", message)
     violations = [str(error) for error in _violations(spec)]
-    return Condition(NON_STRUCTURAL_SCHEMA, "True", "Violations", aggregate(violations)) if violations else None
+    return (
+        Condition(conditions.NON_STRUCTURAL_SCHEMA, "True", "Violations", aggregate(violations)) if violations else None
+    )
 
 
 def _schema(version: Json) -> Json:
@@ -127,6 +122,6 @@ def _violations(spec: Json) -> Iterator[FieldError]:
 
 def _record(current: Json, condition: Condition | None) -> None:
     if condition is None:
-        remove_condition(current, NON_STRUCTURAL_SCHEMA)
+        remove_condition(current, conditions.NON_STRUCTURAL_SCHEMA)
     else:
         set_condition(current, condition)

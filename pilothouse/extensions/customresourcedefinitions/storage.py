@@ -14,11 +14,8 @@ from pilothouse.apiserver.registry.options import DeleteOptions, failed_precondi
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.apiserver.storage.interface import Store
+from pilothouse.extensions.customresourcedefinitions import strategy
 from pilothouse.extensions.customresourcedefinitions.conditions import TERMINATING
-from pilothouse.extensions.customresourcedefinitions.strategy import (
-    CUSTOM_RESOURCE_DEFINITIONS,
-    DefinitionStatusStrategy,
-)
 from pilothouse.kinds.conditions import Condition, set_condition
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.codec.scheme import EXTENSIONS
@@ -29,10 +26,10 @@ from pilothouse.machinery.times import now
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
-_SHOWN_STORAGE_VERSION = GroupVersion(CUSTOM_RESOURCE_DEFINITIONS.kind.group, "v1beta1")
+_SHOWN_STORAGE_VERSION = GroupVersion(strategy.CUSTOM_RESOURCE_DEFINITIONS.kind.group, "v1beta1")
 """Upstream's storage version; clients compare the storage version hash."""
 
-_DECODER = TypedDecoder(CUSTOM_RESOURCE_DEFINITIONS.kind, EXTENSIONS)
+_DECODER = TypedDecoder(strategy.CUSTOM_RESOURCE_DEFINITIONS.kind, EXTENSIONS)
 _PENDING = Condition(
     TERMINATING,
     "True",
@@ -43,7 +40,7 @@ _PENDING = Condition(
 
 class DefinitionStore(RegistryStore):
     def __init__(self, store: Store, *, root: str) -> None:
-        super().__init__(CUSTOM_RESOURCE_DEFINITIONS, store, root=root, empty=_DECODER.empty_content)
+        super().__init__(strategy.CUSTOM_RESOURCE_DEFINITIONS, store, root=root, empty=_DECODER.empty_content)
 
     async def delete(self, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate) -> Deleted:
         while True:
@@ -71,5 +68,5 @@ class DefinitionStore(RegistryStore):
 
 def served_definitions(registry: DefinitionStore) -> list[ServedResource]:
     """Return the resource and its status subresource."""
-    resources = served_with_status(registry, DefinitionStatusStrategy(), _DECODER)
+    resources = served_with_status(registry, strategy.DefinitionStatusStrategy(), _DECODER)
     return [replace(resource, storage_version=_SHOWN_STORAGE_VERSION) for resource in resources]

@@ -21,13 +21,8 @@ from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.webhook.client import WebhookClients
 from pilothouse.extensions.conversion.converter import ConvertedValues, WebhookConverter
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, NAMES_ACCEPTED, TERMINATING
+from pilothouse.extensions.customresources import served_definition
 from pilothouse.extensions.customresources.model import CustomResource
-from pilothouse.extensions.customresources.served_definition import (
-    ServedDefinition,
-    SharedRegistries,
-    SharedRegistry,
-    storage_shape,
-)
 from pilothouse.kinds.conditions import is_true
 from pilothouse.machinery.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound
 from pilothouse.machinery.objects import Json, name_of, uid_of
@@ -50,7 +45,7 @@ class CustomResources:
         self._kept_conversions = ConvertedValues()
         self._admission = admission
         self._delegate = delegate
-        self._serving: dict[str, ServedDefinition] = {}
+        self._serving: dict[str, served_definition.ServedDefinition] = {}
         """By definition name: plural.group."""
         self._terminating: set[str] = set()
         self._under_way: set[asyncio.Task[None]] = set()
@@ -70,7 +65,7 @@ class CustomResources:
         finally:
             serving.end()
 
-    async def _answer(self, serving: ServedDefinition, request: Request) -> Response:
+    async def _answer(self, serving: served_definition.ServedDefinition, request: Request) -> Response:
         info = request.info
         warning = serving.resource.deprecation_warning(serving.resource.versions[info.version])
         if warning:
@@ -91,7 +86,7 @@ class CustomResources:
             raise BadRequest("name must be provided")
         return await handler(request)
 
-    def registry(self, name: str) -> SharedRegistry | None:
+    def registry(self, name: str) -> served_definition.SharedRegistry | None:
         """Return the registry of the definition's stored version; None if not served."""
         serving = self._serving.get(name)
         return serving.shared.of(serving.resource.storage_version.name) if serving else None
@@ -133,19 +128,19 @@ class CustomResources:
         """Serve the resource. With several workers, start the watch cache at once: a watch may resume from a revision
         that another worker returned, however late the first request reaches this worker."""
         old = self._serving.get(name)
-        shape = uid_of(resource.definition).encode() + storage_shape(resource)
+        shape = uid_of(resource.definition).encode() + served_definition.storage_shape(resource)
         if old is not None and old.shared.shape == shape:
             shared = old.shared
         else:
             shared = self._registries(resource, shape)
         admission = TerminatingAdmission(self._admission, lambda: name in self._terminating)
-        self._serving[name] = ServedDefinition(resource, shared, self._config.installer(admission))
+        self._serving[name] = served_definition.ServedDefinition(resource, shared, self._config.installer(admission))
         if old is not None:
             self._retire(old, shared=shared is old.shared)
         elif self._config.peers is not None and self._config.lifecycle.has_been_ready.signaled:
             self._do(shared.of(resource.storage_version.name).start())
 
-    def _registries(self, resource: CustomResource, shape: bytes) -> SharedRegistries:
+    def _registries(self, resource: CustomResource, shape: bytes) -> served_definition.SharedRegistries:
         # Imported with the first custom resource.
         from pilothouse.extensions.customresources.version_endpoints import (
             open_converting_registry,
@@ -156,16 +151,16 @@ class CustomResources:
         root = self._config.key_prefix
         store = stored_values(resource, self._config.store, writes_cbor=self._config.speaks_cbor)
         if not resource.converts_by_webhook:
-            return SharedRegistries(lambda _: open_registry(resource, store, root=root), shape)
+            return served_definition.SharedRegistries(lambda _: open_registry(resource, store, root=root), shape)
         converter = WebhookConverter(resource.definition, self._webhooks)
         cache = self._kept_conversions
 
         def open_version(version: str) -> RegistryStore:
             return open_converting_registry(resource, version, store, converter=converter, kept=cache, root=root)
 
-        return SharedRegistries(open_version, shape, converter)
+        return served_definition.SharedRegistries(open_version, shape, converter)
 
-    def _retire(self, serving: ServedDefinition, *, shared: bool) -> None:
+    def _retire(self, serving: served_definition.ServedDefinition, *, shared: bool) -> None:
         """Let running requests finish, then stop the registry unless the successor shares it."""
         if not shared:
             self._do(_finish(serving))
@@ -176,7 +171,7 @@ class CustomResources:
         task.add_done_callback(self._under_way.discard)
 
 
-async def _finish(serving: ServedDefinition) -> None:
+async def _finish(serving: served_definition.ServedDefinition) -> None:
     await serving.wait_idle()
     await serving.shared.stop()
 

@@ -7,29 +7,17 @@ from typing import Any
 
 import orjson
 
-from pilothouse.extensions.schema import problems
+from pilothouse.extensions.schema import problems, values
 from pilothouse.extensions.schema.correlation import Link
 from pilothouse.extensions.schema.problems import SchemaProblem, printable
 from pilothouse.extensions.schema.structural import Structural
-from pilothouse.extensions.schema.values import (
-    Check,
-    Compile,
-    as_go_number,
-    enum_check,
-    nothing_to_check,
-    number_step,
-    one_passes,
-    string_check,
-    two_pass,
-    type_check,
-)
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, deep_equal
 
 
-def run_check(check: Check, value: Any, *, path: Path, link: Link | None = None) -> Errors:
+def run_check(check: values.Check, value: Any, *, path: Path, link: Link | None = None) -> Errors:
     """Yield the errors without duplicates. The old value is examined only after errors."""
     findings: list[SchemaProblem] = []
     check(value, "", None, findings)
@@ -43,21 +31,25 @@ def run_check(check: Check, value: Any, *, path: Path, link: Link | None = None)
             yield problem.field_error(path)
 
 
-def compile_check(schema: Json) -> Check:
+def compile_check(schema: Json) -> values.Check:
     """Compile the check of a schema and its nested schemas."""
-    of_type, of_enum, alternatives = type_check(schema), enum_check(schema), alternatives_check(schema, compile_check)
-    by_type: dict[type, Check] = {
-        str: string_check(schema),
-        int: number_step(schema),
-        float: number_step(schema),
+    of_type, of_enum, alternatives = (
+        values.type_check(schema),
+        values.enum_check(schema),
+        alternatives_check(schema, compile_check),
+    )
+    by_type: dict[type, values.Check] = {
+        str: values.string_check(schema),
+        int: values.number_step(schema),
+        float: values.number_step(schema),
         list: items_check(schema, compile_check),
         dict: properties_check(schema, compile_check),
-        bool: nothing_to_check,
+        bool: values.nothing_to_check,
     }
 
     def check(value: Any, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
         if isinstance(value, int) and not isinstance(value, bool):
-            value = as_go_number(value)
+            value = values.as_go_number(value)
         passed = of_type(value, name, link, findings) if of_type else 0
         if value is None:
             of_enum(value, name, link, findings)
@@ -70,7 +62,7 @@ def compile_check(schema: Json) -> Check:
     return check
 
 
-def check_part(check: Check, value: Any, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
+def check_part(check: values.Check, value: Any, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
     """Run the check, and discard its findings if the part is unchanged."""
     before = len(findings)
     passed = check(value, name, link, findings)
@@ -79,7 +71,7 @@ def check_part(check: Check, value: Any, name: str, link: Link | None, findings:
     return passed
 
 
-def properties_check(schema: Json, compile: Compile) -> Check:
+def properties_check(schema: Json, compile: values.Compile) -> values.Check:
     declared = schema.get("properties") or {}
     fields = {name: compile(declared[name]) for name in sorted(declared)}
     additional = schema.get("additionalProperties")
@@ -87,7 +79,7 @@ def properties_check(schema: Json, compile: Compile) -> Check:
     required: list[str] = schema.get("required") or []
     most, fewest = schema.get("maxProperties"), schema.get("minProperties")
     if not fields and rest is None and not required and most is None and fewest is None:
-        return one_passes
+        return values.one_passes
 
     def check(value: Json, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
         if fewest is not None and len(value) < fewest:
@@ -110,12 +102,12 @@ def properties_check(schema: Json, compile: Compile) -> Check:
     return check
 
 
-def items_check(schema: Json, compile: Compile) -> Check:
+def items_check(schema: Json, compile: values.Compile) -> values.Check:
     items = schema.get("items")
     step = compile(items) if isinstance(items, dict) else None
     most, fewest, unique = schema.get("maxItems"), schema.get("minItems"), bool(schema.get("uniqueItems"))
     if step is None and most is None and fewest is None and not unique:
-        return two_pass
+        return values.two_pass
 
     def check(value: list[Any], name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
         passed = 2
@@ -140,9 +132,13 @@ class _AlternativeOutcome:
     problems: list[SchemaProblem]
 
 
-def alternatives_check(schema: Json, compile: Compile) -> Check | None:
+def alternatives_check(schema: Json, compile: values.Compile) -> values.Check | None:
     """Return the check; None for schemas without alternatives."""
-    makers: dict[str, Callable[[list[Check]], Check]] = {"anyOf": _any_of, "oneOf": _one_of, "allOf": _all_of}
+    makers: dict[str, Callable[[list[values.Check]], values.Check]] = {
+        "anyOf": _any_of,
+        "oneOf": _one_of,
+        "allOf": _all_of,
+    }
     checks = [make([compile(each) for each in schema[key]]) for key, make in makers.items() if schema.get(key)]
     if isinstance(schema.get("not"), dict):
         checks.append(_not(compile(schema["not"])))
@@ -155,7 +151,7 @@ def alternatives_check(schema: Json, compile: Compile) -> Check | None:
     return check
 
 
-def _outcome(check: Check, value: Any, name: str, link: Link | None) -> _AlternativeOutcome:
+def _outcome(check: values.Check, value: Any, name: str, link: Link | None) -> _AlternativeOutcome:
     findings: list[SchemaProblem] = []
     passed = check(value, name, link, findings)
     return _AlternativeOutcome(passed, findings)
@@ -166,7 +162,7 @@ def _best(outcomes: list[_AlternativeOutcome]) -> _AlternativeOutcome:
     return max(outcomes, key=lambda outcome: outcome.passed)
 
 
-def _any_of(checks: list[Check]) -> Check:
+def _any_of(checks: list[values.Check]) -> values.Check:
     def check(value: Any, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
         failed: list[_AlternativeOutcome] = []
         for step in checks:
@@ -181,7 +177,7 @@ def _any_of(checks: list[Check]) -> Check:
     return check
 
 
-def _one_of(checks: list[Check]) -> Check:
+def _one_of(checks: list[values.Check]) -> values.Check:
     def check(value: Any, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
         outcomes = [_outcome(step, value, name, link) for step in checks]
         fitting = [outcome for outcome in outcomes if not outcome.problems]
@@ -197,7 +193,7 @@ def _one_of(checks: list[Check]) -> Check:
     return check
 
 
-def _all_of(checks: list[Check]) -> Check:
+def _all_of(checks: list[values.Check]) -> values.Check:
     def check(value: Any, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
         outcomes = [_outcome(step, value, name, link) for step in checks]
         for outcome in outcomes:
@@ -211,7 +207,7 @@ def _all_of(checks: list[Check]) -> Check:
     return check
 
 
-def _not(step: Check) -> Check:
+def _not(step: values.Check) -> values.Check:
     def check(value: Any, name: str, link: Link | None, findings: list[SchemaProblem]) -> int:
         if not _outcome(step, value, name, link).problems:
             findings.append(SchemaProblem(f"{quote(name)} must not validate the schema (not)"))

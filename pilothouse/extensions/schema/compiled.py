@@ -16,13 +16,7 @@ from pilothouse.extensions.schema.defaulting import Defaulter, defaulter, drop_m
 from pilothouse.extensions.schema.embedded import coerce, validate_embedded
 from pilothouse.extensions.schema.metrics import RATCHETING
 from pilothouse.extensions.schema.pruning import object_pruner
-from pilothouse.extensions.schema.rules.evaluation import (
-    RuleNode,
-    RuleRun,
-    count_rules,
-    rule_node,
-    validate_rules,
-)
+from pilothouse.extensions.schema.rules import evaluation
 from pilothouse.extensions.schema.structural import Structural, structural
 from pilothouse.machinery.apply.atoms import DEDUCED, UNTYPED_ATOMIC, Atom, ListAtom, MapAtom, Scalar, atom_of
 from pilothouse.machinery.cel.environment import CompilationFailed
@@ -68,8 +62,8 @@ class CompiledSchema:
     def __init__(self, schema: Json | None, *, preserve_unknown_fields: bool) -> None:
         self.structural: Structural | None = structural(schema) if schema is not None else None
         self._preserves = preserve_unknown_fields
-        self._rule_count = count_rules(self.structural) if self.structural is not None else 0
-        self._compiled_rules: RuleNode | None = None
+        self._rule_count = evaluation.count_rules(self.structural) if self.structural is not None else 0
+        self._compiled_rules: evaluation.RuleNode | None = None
         self._prune = object_pruner(self.structural)
         self._default: Defaulter = defaulter(self.structural)
         self._check = compile_check(schema or {})
@@ -146,12 +140,12 @@ class CompiledSchema:
         if any(error.type in _BLOCKING for error in (*seen.before, *errors)):
             yield invalid(Path(), None, _UNCHECKED)
             return
-        run = RuleRun()
-        yield from validate_rules(rules, obj, link.old if link else None, path, link=link, run=run)
+        run = evaluation.RuleRun()
+        yield from evaluation.validate_rules(rules, obj, link.old if link else None, path, link=link, run=run)
         _tolerated.set([str(error) for error in run.tolerated])
 
     @property
-    def _rules(self) -> RuleNode | None:
+    def _rules(self) -> evaluation.RuleNode | None:
         """The rules, compiled with the first validation, because the compiler is slow to import.
 
         Raises NeedsOffload if the compilation would block the event loop. Not a cached_property: all schemas share
@@ -160,7 +154,7 @@ class CompiledSchema:
         if self._compiled_rules is None and self.structural is not None and self._rule_count:
             if self._rule_count > _COMPILED_INLINE and not is_offloaded():
                 raise NeedsOffload
-            self._compiled_rules = rule_node(self.structural, root=True)
+            self._compiled_rules = evaluation.rule_node(self.structural, root=True)
         return self._compiled_rules
 
     def _link(self, obj: Json, old: Json) -> Link | None:

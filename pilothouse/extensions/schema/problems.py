@@ -7,18 +7,8 @@ from typing import Any
 
 import orjson
 
+from pilothouse.machinery import field
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.field import (
-    ErrorType,
-    FieldError,
-    Path,
-    invalid,
-    not_supported,
-    required,
-    too_long,
-    too_many,
-    type_invalid,
-)
 from pilothouse.machinery.gofmt import go_value, quote
 
 
@@ -28,24 +18,24 @@ class SchemaProblem:
 
     text: str
     name: str | None = None
-    type: ErrorType = ErrorType.INVALID
+    type: field.ErrorType = field.ErrorType.INVALID
     value: Any = ""
     limit: Any = None
 
-    def field_error(self, root: Path) -> FieldError:
+    def field_error(self, root: field.Path) -> field.FieldError:
         path = root.child(self.name.removeprefix(".")) if self.name and self.name != "." else root
         match self.type:
-            case ErrorType.REQUIRED:
-                return required(path)
-            case ErrorType.NOT_SUPPORTED:
-                return not_supported(path, printable(self.value), self.limit)
-            case ErrorType.TOO_LONG:
-                return too_long(path, self.limit)
-            case ErrorType.TOO_MANY:
-                return too_many(path, self.value, self.limit)
-            case ErrorType.TYPE_INVALID:
-                return type_invalid(path, self.value, self.text)
-        return invalid(path, printable(self.value), self.text)
+            case field.ErrorType.REQUIRED:
+                return field.required(path)
+            case field.ErrorType.NOT_SUPPORTED:
+                return field.not_supported(path, printable(self.value), self.limit)
+            case field.ErrorType.TOO_LONG:
+                return field.too_long(path, self.limit)
+            case field.ErrorType.TOO_MANY:
+                return field.too_many(path, self.value, self.limit)
+            case field.ErrorType.TYPE_INVALID:
+                return field.type_invalid(path, self.value, self.text)
+        return field.invalid(path, printable(self.value), self.text)
 
 
 def printable(value: Any) -> Any:
@@ -59,22 +49,24 @@ def printable(value: Any) -> Any:
 
 def wrong_type(name: str, expected: str, actual: str) -> SchemaProblem:
     text = f"{name} in body must be of type {expected}: {quote(actual)}"
-    return SchemaProblem(text, name, ErrorType.TYPE_INVALID, actual)
+    return SchemaProblem(text, name, field.ErrorType.TYPE_INVALID, actual)
 
 
 def missing(name: str) -> SchemaProblem:
-    return SchemaProblem(f"{name} in body is required", name, ErrorType.REQUIRED)
+    return SchemaProblem(f"{name} in body is required", name, field.ErrorType.REQUIRED)
 
 
 def not_in_enum(name: str, value: Any, allowed: Iterable[Any]) -> SchemaProblem:
     values = list(allowed)
     names = [value if isinstance(value, str) else orjson.dumps(value).decode() for value in values]
     text = f"{name} in body should be one of {go_value(values)}"
-    return SchemaProblem(text, name, ErrorType.NOT_SUPPORTED, value, names)
+    return SchemaProblem(text, name, field.ErrorType.NOT_SUPPORTED, value, names)
 
 
 def longer_than(name: str, limit: int) -> SchemaProblem:
-    return SchemaProblem(f"{name} in body should be at most {limit} chars long", name, ErrorType.TOO_LONG, limit=limit)
+    return SchemaProblem(
+        f"{name} in body should be at most {limit} chars long", name, field.ErrorType.TOO_LONG, limit=limit
+    )
 
 
 def shorter_than(name: str, limit: int, value: str) -> SchemaProblem:
@@ -86,7 +78,9 @@ def no_match(name: str, pattern: str, value: str) -> SchemaProblem:
 
 
 def more_items(name: str, limit: int, count: int) -> SchemaProblem:
-    return SchemaProblem(f"{name} in body should have at most {limit} items", name, ErrorType.TOO_MANY, count, limit)
+    return SchemaProblem(
+        f"{name} in body should have at most {limit} items", name, field.ErrorType.TOO_MANY, count, limit
+    )
 
 
 def fewer_items(name: str, limit: int, count: int) -> SchemaProblem:
@@ -95,7 +89,7 @@ def fewer_items(name: str, limit: int, count: int) -> SchemaProblem:
 
 def more_properties(name: str, limit: int, count: int) -> SchemaProblem:
     return SchemaProblem(
-        f"{name} in body should have at most {limit} properties", name, ErrorType.TOO_MANY, count, limit
+        f"{name} in body should have at most {limit} properties", name, field.ErrorType.TOO_MANY, count, limit
     )
 
 

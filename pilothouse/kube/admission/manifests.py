@@ -14,21 +14,13 @@ import orjson
 from pilothouse.apiserver.admission.manifests import Load, ManifestDocument, ManifestError
 from pilothouse.apiserver.admission.policy.source import PolicyManifests
 from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook, webhooks_of
+from pilothouse.kube.admissionregistration import policy_bindings, webhook_configurations
 from pilothouse.kube.admissionregistration.policies import (
     MutatingPolicyStrategy,
     PolicyStrategy,
     ValidatingPolicyStrategy,
 )
-from pilothouse.kube.admissionregistration.policy_bindings import (
-    MutatingBindingStrategy,
-    PolicyBindingStrategy,
-    ValidatingBindingStrategy,
-)
 from pilothouse.kube.admissionregistration.strategy import GROUP, STATIC_SUFFIX, AdmissionRegistrationStrategy
-from pilothouse.kube.admissionregistration.webhook_configurations import (
-    MutatingWebhookStrategy,
-    ValidatingWebhookStrategy,
-)
 from pilothouse.machinery.codec.body_errors import BodyError, strict_error
 from pilothouse.machinery.codec.decoder import Codec, DecodedBody, decode_any
 from pilothouse.machinery.codec.scheme import Scheme
@@ -77,10 +69,14 @@ def _load_webhooks(kind: ManifestKind, documents: tuple[ManifestDocument, ...]) 
 
 LOAD_WEBHOOKS: dict[str, Load[tuple[AdmissionWebhook, ...]]] = {
     "MutatingAdmissionWebhook": partial(
-        _load_webhooks, ManifestKind("MutatingWebhookConfiguration", MutatingWebhookStrategy(), _check_webhooks)
+        _load_webhooks,
+        ManifestKind("MutatingWebhookConfiguration", webhook_configurations.MutatingWebhookStrategy(), _check_webhooks),
     ),
     "ValidatingAdmissionWebhook": partial(
-        _load_webhooks, ManifestKind("ValidatingWebhookConfiguration", ValidatingWebhookStrategy(), _check_webhooks)
+        _load_webhooks,
+        ManifestKind(
+            "ValidatingWebhookConfiguration", webhook_configurations.ValidatingWebhookStrategy(), _check_webhooks
+        ),
     ),
 }
 """By the names of the plug-ins."""
@@ -115,15 +111,19 @@ def _load_policies(
     return PolicyManifests(tuple(policies), tuple(bindings))
 
 
-def _loader(kind: str, policies: PolicyStrategy, bindings: PolicyBindingStrategy) -> Load[PolicyManifests]:
+def _loader(
+    kind: str, policies: PolicyStrategy, bindings: policy_bindings.PolicyBindingStrategy
+) -> Load[PolicyManifests]:
     policy = ManifestKind(kind, policies, partial(_check_policy, kind))
     return partial(_load_policies, policy, ManifestKind(f"{kind}Binding", bindings, _check_binding))
 
 
 LOAD_POLICIES = {
-    "MutatingAdmissionPolicy": _loader("MutatingAdmissionPolicy", MutatingPolicyStrategy(), MutatingBindingStrategy()),
+    "MutatingAdmissionPolicy": _loader(
+        "MutatingAdmissionPolicy", MutatingPolicyStrategy(), policy_bindings.MutatingBindingStrategy()
+    ),
     "ValidatingAdmissionPolicy": _loader(
-        "ValidatingAdmissionPolicy", ValidatingPolicyStrategy(), ValidatingBindingStrategy()
+        "ValidatingAdmissionPolicy", ValidatingPolicyStrategy(), policy_bindings.ValidatingBindingStrategy()
     ),
 }
 """By the names of the plug-ins."""

@@ -44,15 +44,8 @@ from pilothouse.kube.admission.tolerations import (
     TaintNodesByCondition,
 )
 from pilothouse.kube.admission.volumes import PersistentVolumeClaimResize, StorageObjectInUseProtection
+from pilothouse.kube.admissionregistration import policy_bindings, webhook_configurations
 from pilothouse.kube.admissionregistration.policies import MUTATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICIES
-from pilothouse.kube.admissionregistration.policy_bindings import (
-    MUTATING_ADMISSION_POLICY_BINDINGS,
-    VALIDATING_ADMISSION_POLICY_BINDINGS,
-)
-from pilothouse.kube.admissionregistration.webhook_configurations import (
-    MUTATING_WEBHOOK_CONFIGURATIONS,
-    VALIDATING_WEBHOOK_CONFIGURATIONS,
-)
 from pilothouse.kube.core.limitranges import LIMIT_RANGES
 from pilothouse.kube.core.namespaces import NAMESPACES
 from pilothouse.kube.core.nodes.resource import NODES
@@ -203,26 +196,32 @@ PLUGINS = (
         "MutatingAdmissionPolicy",
         ON,
         lambda parts: parts.policy_plugin(
-            MutatingAdmissionPolicy, MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS
+            MutatingAdmissionPolicy, MUTATING_ADMISSION_POLICIES, policy_bindings.MUTATING_ADMISSION_POLICY_BINDINGS
         ),
         gate="MutatingAdmissionPolicy",
     ),
     Row(
         "MutatingAdmissionWebhook",
         ON,
-        lambda parts: parts.webhook_plugin(MutatingAdmissionWebhook, MUTATING_WEBHOOK_CONFIGURATIONS),
+        lambda parts: parts.webhook_plugin(
+            MutatingAdmissionWebhook, webhook_configurations.MUTATING_WEBHOOK_CONFIGURATIONS
+        ),
     ),
     Row(
         "ValidatingAdmissionPolicy",
         ON,
         lambda parts: parts.policy_plugin(
-            ValidatingAdmissionPolicy, VALIDATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICY_BINDINGS
+            ValidatingAdmissionPolicy,
+            VALIDATING_ADMISSION_POLICIES,
+            policy_bindings.VALIDATING_ADMISSION_POLICY_BINDINGS,
         ),
     ),
     Row(
         "ValidatingAdmissionWebhook",
         ON,
-        lambda parts: parts.webhook_plugin(ValidatingAdmissionWebhook, VALIDATING_WEBHOOK_CONFIGURATIONS),
+        lambda parts: parts.webhook_plugin(
+            ValidatingAdmissionWebhook, webhook_configurations.VALIDATING_WEBHOOK_CONFIGURATIONS
+        ),
     ),
     Row(
         "ResourceQuota",

@@ -9,13 +9,8 @@ from pilothouse.kube.validation.fields import follow, one_of
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, not_supported, required
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, items, part, text
+from pilothouse.machinery.validation import names
 from pilothouse.machinery.validation.labels import validate_label_selector
-from pilothouse.machinery.validation.names import (
-    is_dns1035_label,
-    is_dns1123_subdomain,
-    is_kind_name,
-    is_valid_path_segment_name,
-)
 
 FAILURE_POLICIES = ("Fail", "Ignore")
 MATCH_POLICIES = ("Equivalent", "Exact")
@@ -77,7 +72,7 @@ def validate_param_kind(kind: Json, path: Path) -> Errors:
     if not name:
         yield required(path.child("kind"))
     else:
-        yield from follow(is_kind_name, name, path.child("kind"))
+        yield from follow(names.is_kind_name, name, path.child("kind"))
 
 
 def _validate_param_version(api_version: str, path: Path) -> Errors:
@@ -89,11 +84,11 @@ def _validate_param_version(api_version: str, path: Path) -> Errors:
     except ValueError as error:
         yield invalid(path, api_version, str(error))
         return
-    if parsed.group and (problems := is_dns1123_subdomain(parsed.group)):
+    if parsed.group and (problems := names.is_dns1123_subdomain(parsed.group)):
         yield invalid(path, parsed.group, ",".join(problems))
     if not parsed.version:
         yield invalid(path, api_version, "version must be specified")
-    elif problems := is_dns1035_label(parsed.version):
+    elif problems := names.is_dns1035_label(parsed.version):
         yield invalid(path, parsed.version, ",".join(problems))
 
 
@@ -102,7 +97,7 @@ def validate_param_ref(reference: Json | None, path: Path) -> Errors:
         return
     name, selector = text(reference, "name"), reference.get("selector")
     if name:
-        yield from follow(is_valid_path_segment_name, name, path.child("name"))
+        yield from follow(names.is_valid_path_segment_name, name, path.child("name"))
         if selector is not None:
             yield forbidden(path.child("name"), _EXCLUSIVE)
     if selector is not None:
@@ -148,7 +143,7 @@ def validate_named_rule(rule: Json, path: Path) -> Errors:
     seen: set[str] = set()
     for position, name in enumerate(items(rule, "resourceNames")):
         where = path.child("resourceNames").index(position)
-        for message in is_valid_path_segment_name(name):
+        for message in names.is_valid_path_segment_name(name):
             yield invalid(where, name, message)
         if name in seen:
             yield duplicate(where, name)

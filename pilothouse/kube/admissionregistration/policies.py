@@ -8,20 +8,7 @@ from typing import ClassVar
 
 from pilothouse.apiserver.registry.metadata import carry_over
 from pilothouse.apiserver.registry.table import Column
-from pilothouse.kube.admissionregistration.match_resources import (
-    PARAM_KIND,
-    default_match_resources,
-    validate_failure_policy,
-    validate_match_constraints,
-    validate_mutating_operations,
-    validate_param_kind,
-)
-from pilothouse.kube.admissionregistration.strategy import (
-    GROUP,
-    STORED_MUTATING_VERSION,
-    AdmissionRegistrationStrategy,
-    resource_of,
-)
+from pilothouse.kube.admissionregistration import match_resources, strategy
 from pilothouse.kube.strategy import StatusSubresource, zero_value
 from pilothouse.machinery.field import Errors, Path, required, root
 from pilothouse.machinery.names import GroupVersionKind
@@ -29,15 +16,15 @@ from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.conditions import validate_conditions
 from pilothouse.machinery.validation.immutable import semantically_equal
 
-_KIND = GroupVersionKind(GROUP, "v1", "ValidatingAdmissionPolicy")
+_KIND = GroupVersionKind(strategy.GROUP, "v1", "ValidatingAdmissionPolicy")
 
 
-class PolicyStrategy(AdmissionRegistrationStrategy):
+class PolicyStrategy(strategy.AdmissionRegistrationStrategy):
     def default(self, obj: Json) -> None:
         spec = obj.setdefault("spec", {})
         if spec.get("failurePolicy") is None:
             spec["failurePolicy"] = "Fail"
-        default_match_resources(spec.get("matchConstraints"))
+        match_resources.default_match_resources(spec.get("matchConstraints"))
 
     def validate_configuration(self, obj: Json) -> Errors:
         return self._validate(obj, conditions=True)
@@ -50,7 +37,7 @@ class PolicyStrategy(AdmissionRegistrationStrategy):
         )
 
     def validate_constraints(self, spec: Json, path: Path) -> Errors:
-        return validate_match_constraints(spec.get("matchConstraints"), path.child("matchConstraints"))
+        return match_resources.validate_match_constraints(spec.get("matchConstraints"), path.child("matchConstraints"))
 
     @abstractmethod
     def validate_content(self, obj: Json, path: Path) -> Errors:
@@ -60,9 +47,9 @@ class PolicyStrategy(AdmissionRegistrationStrategy):
         yield from self.validate_metadata(obj)
         spec, path = part(obj, "spec"), root("spec")
         params = spec.get("paramKind")
-        yield from validate_failure_policy(spec.get("failurePolicy"), path.child("failurePolicy"))
+        yield from match_resources.validate_failure_policy(spec.get("failurePolicy"), path.child("failurePolicy"))
         if params is not None:
-            yield from validate_param_kind(params, path.child("paramKind"))
+            yield from match_resources.validate_param_kind(params, path.child("paramKind"))
         yield from self.validate_constraints(spec, path)
         if conditions:
             yield from _validate_conditions(items(spec, "matchConditions"), path, params=params is not None)
@@ -122,11 +109,11 @@ _VALIDATIONS = Column(
     description="Validations indicates the number of validation rules defined in this configuration",
 )
 
-VALIDATING_ADMISSION_POLICIES = resource_of(
+VALIDATING_ADMISSION_POLICIES = strategy.resource_of(
     "validatingadmissionpolicies",
     "ValidatingAdmissionPolicy",
     ValidatingPolicyStrategy(),
-    [_VALIDATIONS, PARAM_KIND],
+    [_VALIDATIONS, match_resources.PARAM_KIND],
 )
 
 
@@ -134,7 +121,7 @@ class MutatingPolicyStrategy(PolicyStrategy):
     def validate_constraints(self, spec: Json, path: Path) -> Errors:
         yield from super().validate_constraints(spec, path)
         rules, where = items(spec, "matchConstraints", "resourceRules"), path.child("matchConstraints", "resourceRules")
-        yield from validate_mutating_operations(rules, where.child("operations"))
+        yield from match_resources.validate_mutating_operations(rules, where.child("operations"))
 
     def validate_content(self, obj: Json, path: Path) -> Errors:
         # Imported with the first policy: a start needs no expressions.
@@ -150,10 +137,10 @@ _MUTATIONS = Column(
     description="Mutation indicates the number of mutations rules defined in this configuration",
 )
 
-MUTATING_ADMISSION_POLICIES = resource_of(
+MUTATING_ADMISSION_POLICIES = strategy.resource_of(
     "mutatingadmissionpolicies",
     "MutatingAdmissionPolicy",
     MutatingPolicyStrategy(),
-    [_MUTATIONS, PARAM_KIND],
-    STORED_MUTATING_VERSION,
+    [_MUTATIONS, match_resources.PARAM_KIND],
+    strategy.STORED_MUTATING_VERSION,
 )

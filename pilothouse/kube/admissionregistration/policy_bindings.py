@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pilothouse.apiserver.registry.table import Column
-from pilothouse.kube.admissionregistration.match_resources import (
-    default_match_resources,
-    validate_match_resources,
-    validate_mutating_operations,
-    validate_param_ref,
-)
-from pilothouse.kube.admissionregistration.strategy import (
-    STORED_MUTATING_VERSION,
-    AdmissionRegistrationStrategy,
-    resource_of,
-)
+from pilothouse.kube.admissionregistration import match_resources, strategy
 from pilothouse.kube.validation.fields import follow, one_of
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, root
 from pilothouse.machinery.objects import Json, items, part, text
@@ -28,9 +18,9 @@ _DENY_AND_WARN = (
 )
 
 
-class PolicyBindingStrategy(AdmissionRegistrationStrategy):
+class PolicyBindingStrategy(strategy.AdmissionRegistrationStrategy):
     def default(self, obj: Json) -> None:
-        default_match_resources(part(obj, "spec").get("matchResources"))
+        match_resources.default_match_resources(part(obj, "spec").get("matchResources"))
 
     def validate_configuration(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -39,8 +29,8 @@ class PolicyBindingStrategy(AdmissionRegistrationStrategy):
             yield from follow(name_is_dns_subdomain, name, path.child("policyName"))
         else:
             yield required(path.child("policyName"))
-        yield from validate_param_ref(spec.get("paramRef"), path.child("paramRef"))
-        yield from validate_match_resources(spec.get("matchResources"), path.child("matchResources"))
+        yield from match_resources.validate_param_ref(spec.get("paramRef"), path.child("paramRef"))
+        yield from match_resources.validate_match_resources(spec.get("matchResources"), path.child("matchResources"))
         yield from self.validate_own(spec, path)
 
     def validate_own(self, spec: Json, path: Path) -> Errors:
@@ -59,7 +49,9 @@ class ValidatingBindingStrategy(PolicyBindingStrategy):
 class MutatingBindingStrategy(PolicyBindingStrategy):
     def validate_own(self, spec: Json, path: Path) -> Errors:
         rules = items(spec, "matchResources", "resourceRules")
-        return validate_mutating_operations(rules, path.child("matchResources", "resourceRules", "operations"))
+        return match_resources.validate_mutating_operations(
+            rules, path.child("matchResources", "resourceRules", "operations")
+        )
 
 
 def _validate_actions(actions: Sequence[str], path: Path) -> Errors:
@@ -114,13 +106,13 @@ _COLUMNS = [
     ),
 ]
 
-VALIDATING_ADMISSION_POLICY_BINDINGS = resource_of(
+VALIDATING_ADMISSION_POLICY_BINDINGS = strategy.resource_of(
     "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", ValidatingBindingStrategy(), _COLUMNS
 )
-MUTATING_ADMISSION_POLICY_BINDINGS = resource_of(
+MUTATING_ADMISSION_POLICY_BINDINGS = strategy.resource_of(
     "mutatingadmissionpolicybindings",
     "MutatingAdmissionPolicyBinding",
     MutatingBindingStrategy(),
     _COLUMNS,
-    STORED_MUTATING_VERSION,
+    strategy.STORED_MUTATING_VERSION,
 )

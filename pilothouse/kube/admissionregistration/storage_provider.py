@@ -10,26 +10,13 @@ from pilothouse.apiserver.endpoints.routes import Deprecation
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.view import StatusStore
-from pilothouse.kube.admissionregistration.param_access import (
-    ParamCheckedStorage,
-    ParamKindAccess,
-    ParamRefAccess,
-    ResolveKind,
-)
+from pilothouse.kube.admissionregistration import param_access, policy_bindings, webhook_configurations
 from pilothouse.kube.admissionregistration.policies import (
     MUTATING_ADMISSION_POLICIES,
     VALIDATING_ADMISSION_POLICIES,
     ValidatingPolicyStatusStrategy,
 )
-from pilothouse.kube.admissionregistration.policy_bindings import (
-    MUTATING_ADMISSION_POLICY_BINDINGS,
-    VALIDATING_ADMISSION_POLICY_BINDINGS,
-)
 from pilothouse.kube.admissionregistration.strategy import GROUP
-from pilothouse.kube.admissionregistration.webhook_configurations import (
-    MUTATING_WEBHOOK_CONFIGURATIONS,
-    VALIDATING_WEBHOOK_CONFIGURATIONS,
-)
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import in_version, served
 from pilothouse.machinery.field import root
@@ -37,9 +24,12 @@ from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json, part
 
 _V1, _V1BETA1, _V1ALPHA1 = (GroupVersion(GROUP, version) for version in ("v1", "v1beta1", "v1alpha1"))
-_WEBHOOKS = (VALIDATING_WEBHOOK_CONFIGURATIONS, MUTATING_WEBHOOK_CONFIGURATIONS)
-_VALIDATING = (VALIDATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICY_BINDINGS)
-_MUTATING = (MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS)
+_WEBHOOKS = (
+    webhook_configurations.VALIDATING_WEBHOOK_CONFIGURATIONS,
+    webhook_configurations.MUTATING_WEBHOOK_CONFIGURATIONS,
+)
+_VALIDATING = (VALIDATING_ADMISSION_POLICIES, policy_bindings.VALIDATING_ADMISSION_POLICY_BINDINGS)
+_MUTATING = (MUTATING_ADMISSION_POLICIES, policy_bindings.MUTATING_ADMISSION_POLICY_BINDINGS)
 
 
 class AdmissionRegistrationStorageProvider:
@@ -64,22 +54,22 @@ class AdmissionRegistrationStorageProvider:
 
     def _served(self, registries: Registries, policy: Resource, binding: Resource) -> list[ServedResource]:
         policies, bindings, resolve = registries.open(policy), registries.open(binding), _resolver(registries)
-        to_kind = ParamKindAccess(self._authorizer, resolve)
-        to_reference = ParamRefAccess(self._authorizer, resolve, OwnAccess(policies).get)
+        to_kind = param_access.ParamKindAccess(self._authorizer, resolve)
+        to_reference = param_access.ParamRefAccess(self._authorizer, resolve, OwnAccess(policies).get)
         return [
-            served(policies, ParamCheckedStorage(policies, to_kind, root("spec", "paramKind"))),
-            served(bindings, ParamCheckedStorage(bindings, to_reference, root("spec", "paramRef"))),
+            served(policies, param_access.ParamCheckedStorage(policies, to_kind, root("spec", "paramKind"))),
+            served(bindings, param_access.ParamCheckedStorage(bindings, to_reference, root("spec", "paramRef"))),
         ]
 
 
 def _default_alpha_binding(obj: Json) -> None:
     """Set the defaults, and one that only v1alpha1 has."""
-    MUTATING_ADMISSION_POLICY_BINDINGS.strategy.default(obj)
+    policy_bindings.MUTATING_ADMISSION_POLICY_BINDINGS.strategy.default(obj)
     if (reference := part(obj, "spec").get("paramRef")) is not None:
         reference.setdefault("parameterNotFoundAction", "Deny")
 
 
-def _resolver(registries: Registries) -> ResolveKind:
+def _resolver(registries: Registries) -> param_access.ResolveKind:
     def resource_of(kind: GroupVersionKind) -> str | None:
         opened = (registry.resource for registry in registries.opened)
         return next((resource.names.plural for resource in opened if resource.kind == kind), None)

@@ -6,15 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from pilothouse.apiserver.registry.table import Column, count
-from pilothouse.kube.admissionregistration.match_resources import (
-    FAILURE_POLICIES,
-    MATCH_POLICIES,
-    REINVOCATION_POLICIES,
-    SELECTORS,
-    default_rules,
-    default_selection,
-    validate_rule,
-)
+from pilothouse.kube.admissionregistration import match_resources
 from pilothouse.kube.admissionregistration.strategy import AdmissionRegistrationStrategy, resource_of
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.machinery.dataclass import dataclass
@@ -106,7 +98,8 @@ def leniency(new: Sequence[Json], old: Sequence[Json]) -> Leniency:
         review_versions=any(_unknown_versions(items(hook, "admissionReviewVersions")) for hook in old),
         same_names=len(set(names)) < len(names),
         label_values=any(
-            any(True for field in SELECTORS for _ in validate_label_selector(hook.get(field), root())) for hook in old
+            any(True for field in match_resources.SELECTORS for _ in validate_label_selector(hook.get(field), root()))
+            for hook in old
         ),
     )
 
@@ -118,13 +111,13 @@ def _unknown_versions(versions: Sequence[str]) -> bool:
 def default_webhook(hook: Json, *, mutating: bool) -> None:
     if hook.get("failurePolicy") is None:
         hook["failurePolicy"] = "Fail"
-    default_selection(hook)
+    match_resources.default_selection(hook)
     if hook.get("timeoutSeconds") is None:
         hook["timeoutSeconds"] = _DEFAULT_TIMEOUT
     if mutating and hook.get("reinvocationPolicy") is None:
         hook["reinvocationPolicy"] = "Never"
     default_client_config(part(hook, "clientConfig"))
-    default_rules(items(hook, "rules"))
+    match_resources.default_rules(items(hook, "rules"))
 
 
 def validate_webhooks(hooks: Sequence[Json], may: Leniency, *, mutating: bool) -> Errors:
@@ -149,8 +142,11 @@ def _validate_webhook(hook: Json, path: Path, may: Leniency, *, mutating: bool) 
     elif name.count(".") < 2:
         yield invalid(name_path, name, "should be a domain with at least three segments separated by dots")
     for position, rule in enumerate(items(hook, "rules")):
-        yield from validate_rule(rule, path.child("rules").index(position))
-    for field, supported in (("failurePolicy", FAILURE_POLICIES), ("matchPolicy", MATCH_POLICIES)):
+        yield from match_resources.validate_rule(rule, path.child("rules").index(position))
+    for field, supported in (
+        ("failurePolicy", match_resources.FAILURE_POLICIES),
+        ("matchPolicy", match_resources.MATCH_POLICIES),
+    ):
         if hook.get(field) is not None:
             yield from one_of(hook[field], path.child(field), supported)
     effects = hook.get("sideEffects")
@@ -163,11 +159,13 @@ def _validate_webhook(hook: Json, path: Path, may: Leniency, *, mutating: bool) 
     timeout = hook.get("timeoutSeconds")
     if timeout is not None and not 1 <= timeout <= 30:
         yield invalid(path.child("timeoutSeconds"), timeout, "the timeout value must be between 1 and 30 seconds")
-    for field in SELECTORS:
+    for field in match_resources.SELECTORS:
         rules = LabelSelectorRules(allow_invalid_values=may.label_values)
         yield from validate_label_selector(hook.get(field), path.child(field), rules)
     if mutating and hook.get("reinvocationPolicy") is not None:
-        yield from one_of(hook["reinvocationPolicy"], path.child("reinvocationPolicy"), REINVOCATION_POLICIES)
+        yield from one_of(
+            hook["reinvocationPolicy"], path.child("reinvocationPolicy"), match_resources.REINVOCATION_POLICIES
+        )
     yield from validate_client_config(part(hook, "clientConfig"), path.child("clientConfig"))
     if not may.match_conditions:
         conditions = items(hook, "matchConditions")

@@ -6,26 +6,13 @@ from collections.abc import Iterable
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube import workloads
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.strategy import StatusSubresource
+from pilothouse.kube.validation import replica_counts
 from pilothouse.kube.validation.fields import nonnegative
-from pilothouse.kube.validation.replica_counts import (
-    int_or_percent_value,
-    validate_collisions,
-    validate_counts,
-    validate_not_more_than_100_percent,
-    validate_positive_int_or_percent,
-)
 from pilothouse.kube.validation.replicated_templates import validate_labels_match, validate_runs_forever
 from pilothouse.kube.validation.selectors import is_empty, selector_of, shown_selector, validate_selector_unchanged
-from pilothouse.kube.workloads import (
-    WorkloadStrategy,
-    container_columns,
-    default_pod_template,
-    selector_column,
-    template_warnings,
-    validate_template,
-)
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, root
 from pilothouse.machinery.gofmt import parse_int64
@@ -52,7 +39,7 @@ _COUNTS = (
 )
 
 
-class DaemonSetStrategy(WorkloadStrategy):
+class DaemonSetStrategy(workloads.WorkloadStrategy):
     kind = GroupVersionKind("apps", "v1", "DaemonSet")
 
     def default(self, obj: Json) -> None:
@@ -71,7 +58,7 @@ class DaemonSetStrategy(WorkloadStrategy):
             rolling.setdefault("maxUnavailable", 1)
             rolling.setdefault("maxSurge", 0)
         spec.setdefault("revisionHistoryLimit", 10)
-        default_pod_template(obj["spec"]["template"])
+        workloads.default_pod_template(obj["spec"]["template"])
 
     def prepare_for_create(self, obj: Json) -> None:
         super().prepare_for_create(obj)
@@ -95,7 +82,7 @@ class DaemonSetStrategy(WorkloadStrategy):
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         if _template_generation(obj) == _template_generation(old):
             return ()
-        return template_warnings(obj["spec"]["template"], self.template_path)
+        return workloads.template_warnings(obj["spec"]["template"], self.template_path)
 
 
 class DaemonSetStatusStrategy(StatusSubresource, DaemonSetStrategy):
@@ -106,7 +93,7 @@ class DaemonSetStatusStrategy(StatusSubresource, DaemonSetStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
         yield from validate_daemon_set_status(part(obj, "status"), _STATUS)
-        yield from validate_collisions(part(obj, "status"), part(old, "status"), _STATUS)
+        yield from replica_counts.validate_collisions(part(obj, "status"), part(old, "status"), _STATUS)
 
 
 def _template_generation(obj: Json) -> int:
@@ -146,8 +133,8 @@ DAEMON_SETS = Resource(
             documented=("io.k8s.api.core.v1.PodSpec", "nodeSelector"),
         ),
         AGE,
-        *container_columns(),
-        selector_column(f"{_API}DaemonSetSpec"),
+        *workloads.container_columns(),
+        workloads.selector_column(f"{_API}DaemonSetSpec"),
     ],
 )
 
@@ -162,7 +149,7 @@ def validate_daemon_set_spec(spec: Json, path: Path, old: Json | None = None) ->
     if label_selector is not None and is_empty(label_selector):
         reason = "empty selector is invalid for daemonset"
         yield invalid(path.child("selector"), shown_selector(label_selector), reason)
-    yield from validate_template(template, path.child("template"), old and old["template"])
+    yield from workloads.validate_template(template, path.child("template"), old and old["template"])
     yield from validate_runs_forever(template, path.child("template"), "DaemonSet")
     yield from nonnegative(number(spec, "minReadySeconds"), path.child("minReadySeconds"))
     strategy = spec["updateStrategy"]
@@ -184,17 +171,17 @@ def validate_daemon_set_spec(spec: Json, path: Path, old: Json | None = None) ->
 
 
 def validate_daemon_set_status(status: Json, path: Path) -> Errors:
-    return validate_counts(status, path, *_COUNTS)
+    return replica_counts.validate_counts(status, path, *_COUNTS)
 
 
 def _validate_rolling_update(rolling: Json, path: Path) -> Errors:
     """Require exactly one of maxSurge and maxUnavailable to be nonzero."""
     limits = {name: rolling.get(name, 0) for name in ("maxUnavailable", "maxSurge")}
     for name, limit in limits.items():
-        yield from validate_positive_int_or_percent(limit, path.child(name))
+        yield from replica_counts.validate_positive_int_or_percent(limit, path.child(name))
     for name, limit in limits.items():
-        yield from validate_not_more_than_100_percent(limit, path.child(name))
-    unavailable, surge = (int_or_percent_value(limit) for limit in limits.values())
+        yield from replica_counts.validate_not_more_than_100_percent(limit, path.child(name))
+    unavailable, surge = (replica_counts.int_or_percent_value(limit) for limit in limits.values())
     if unavailable and surge:
         reason = "may not be set when maxUnavailable is non-zero"
         yield invalid(path.child("maxSurge"), limits["maxSurge"], reason)

@@ -7,27 +7,12 @@ from collections.abc import Iterable
 from pilothouse.apiserver.registry.metadata import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube import workloads
 from pilothouse.kube.strategy import StatusSubresource, gated
+from pilothouse.kube.validation import replica_counts
 from pilothouse.kube.validation.fields import nonnegative
-from pilothouse.kube.validation.replica_counts import (
-    int_or_percent_value,
-    validate_collisions,
-    validate_counts,
-    validate_not_more_than_100_percent,
-    validate_parts_of_replicas,
-    validate_positive_int_or_percent,
-)
 from pilothouse.kube.validation.replicated_templates import validate_replicated_template
 from pilothouse.kube.validation.selectors import selector_of, shown_selector, validate_selector_unchanged
-from pilothouse.kube.workloads import (
-    READY,
-    WorkloadStrategy,
-    container_columns,
-    default_pod_template,
-    pod_name_warnings,
-    selector_column,
-    validate_required_selector,
-)
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, root
 from pilothouse.machinery.gofmt import parse_int64
@@ -43,7 +28,7 @@ _COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", 
 ROLLBACK_TO = "deprecated.deployment.rollback.revision"
 
 
-class DeploymentStrategy(WorkloadStrategy):
+class DeploymentStrategy(workloads.WorkloadStrategy):
     kind = GroupVersionKind("apps", "v1", "Deployment")
 
     def default(self, obj: Json) -> None:
@@ -58,7 +43,7 @@ class DeploymentStrategy(WorkloadStrategy):
             rolling.setdefault("maxSurge", "25%")
         spec.setdefault("revisionHistoryLimit", 10)
         spec.setdefault("progressDeadlineSeconds", 600)
-        default_pod_template(spec["template"])
+        workloads.default_pod_template(spec["template"])
 
     def is_new_generation(self, obj: Json, old: Json) -> bool:
         return super().is_new_generation(obj, old) or annotations_of(obj) != annotations_of(old)
@@ -74,7 +59,7 @@ class DeploymentStrategy(WorkloadStrategy):
         yield from validate_selector_unchanged(selector, before, _SPEC.child("selector"))
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
-        yield from pod_name_warnings(obj)
+        yield from workloads.pod_name_warnings(obj)
         yield from super().warnings_on_create(obj)
 
 
@@ -90,7 +75,7 @@ class DeploymentStatusStrategy(StatusSubresource, DeploymentStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
         yield from validate_deployment_status(part(obj, "status"), _STATUS)
-        yield from validate_collisions(part(obj, "status"), part(old, "status"), _STATUS)
+        yield from replica_counts.validate_collisions(part(obj, "status"), part(old, "status"), _STATUS)
 
 
 def _selector(obj: Json) -> str:
@@ -106,7 +91,7 @@ DEPLOYMENTS = Resource(
     zero_value={"spec": {"replicas": 0}},
     columns=[
         NAME,
-        READY,
+        workloads.READY,
         Column(
             "Up-to-date",
             lambda obj: number(obj, "status", "updatedReplicas"),
@@ -118,8 +103,8 @@ DEPLOYMENTS = Resource(
             documented=(f"{_API}DeploymentStatus", "availableReplicas"),
         ),
         AGE,
-        *container_columns(),
-        selector_column(f"{_API}DeploymentSpec", _selector),
+        *workloads.container_columns(),
+        workloads.selector_column(f"{_API}DeploymentSpec", _selector),
     ],
 )
 
@@ -159,7 +144,7 @@ def validate_deployment_spec(obj: Json, path: Path, old: Json | None = None) -> 
 
 def validate_selector_and_template(spec: Json, path: Path, old: Json | None) -> Errors:
     """Validate selector and template of deployments and replica sets. Upstream's messages call both deployments."""
-    yield from validate_required_selector(spec.get("selector"), path.child("selector"), "deployment")
+    yield from workloads.validate_required_selector(spec.get("selector"), path.child("selector"), "deployment")
     selector = selector_of(spec.get("selector"))
     if selector is None:
         yield invalid(path.child("selector"), shown_selector(spec["selector"]), "invalid label selector")
@@ -171,17 +156,19 @@ def validate_selector_and_template(spec: Json, path: Path, old: Json | None) -> 
 
 def validate_deployment_status(status: Json, path: Path) -> Errors:
     counts = ("observedGeneration", *_COUNTS, "terminatingReplicas", "collisionCount")
-    yield from validate_counts(status, path, *counts)
-    yield from validate_parts_of_replicas(status, path, ("updatedReplicas", "readyReplicas", "availableReplicas"))
+    yield from replica_counts.validate_counts(status, path, *counts)
+    yield from replica_counts.validate_parts_of_replicas(
+        status, path, ("updatedReplicas", "readyReplicas", "availableReplicas")
+    )
 
 
 def _validate_rolling_update(rolling: Json, path: Path) -> Errors:
     unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
-    yield from validate_positive_int_or_percent(unavailable, path.child("maxUnavailable"))
-    yield from validate_positive_int_or_percent(surge, path.child("maxSurge"))
-    if int_or_percent_value(unavailable) == 0 and int_or_percent_value(surge) == 0:
+    yield from replica_counts.validate_positive_int_or_percent(unavailable, path.child("maxUnavailable"))
+    yield from replica_counts.validate_positive_int_or_percent(surge, path.child("maxSurge"))
+    if replica_counts.int_or_percent_value(unavailable) == 0 and replica_counts.int_or_percent_value(surge) == 0:
         yield invalid(path.child("maxUnavailable"), unavailable, "may not be 0 when `maxSurge` is 0")
-    yield from validate_not_more_than_100_percent(unavailable, path.child("maxUnavailable"))
+    yield from replica_counts.validate_not_more_than_100_percent(unavailable, path.child("maxUnavailable"))
 
 
 def default_rollback(obj: Json) -> None:

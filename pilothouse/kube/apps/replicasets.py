@@ -6,18 +6,12 @@ from collections.abc import Iterable
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube import workloads
 from pilothouse.kube.apps.deployments import validate_selector_and_template
 from pilothouse.kube.strategy import StatusSubresource, gated
 from pilothouse.kube.validation.fields import nonnegative
 from pilothouse.kube.validation.replica_counts import validate_counts, validate_parts_of_replicas
 from pilothouse.kube.validation.selectors import validate_selector_unchanged
-from pilothouse.kube.workloads import (
-    WorkloadStrategy,
-    container_columns,
-    default_pod_template,
-    pod_name_warnings,
-    selector_column,
-)
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, number, part
@@ -27,12 +21,12 @@ _API = "io.k8s.api.apps.v1."
 _PARTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
 
-class ReplicaSetStrategy(WorkloadStrategy):
+class ReplicaSetStrategy(workloads.WorkloadStrategy):
     kind = GroupVersionKind("apps", "v1", "ReplicaSet")
 
     def default(self, obj: Json) -> None:
         obj["spec"].setdefault("replicas", 1)
-        default_pod_template(obj["spec"]["template"])
+        workloads.default_pod_template(obj["spec"]["template"])
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -45,7 +39,7 @@ class ReplicaSetStrategy(WorkloadStrategy):
         yield from validate_selector_unchanged(selector, before, _SPEC.child("selector"))
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
-        yield from pod_name_warnings(obj)
+        yield from workloads.pod_name_warnings(obj)
         yield from super().warnings_on_create(obj)
 
 
@@ -92,7 +86,7 @@ REPLICA_SETS = Resource(
             documented=(f"{_API}ReplicaSetStatus", "readyReplicas"),
         ),
         AGE,
-        *container_columns(),
-        selector_column(f"{_API}ReplicaSetSpec"),
+        *workloads.container_columns(),
+        workloads.selector_column(f"{_API}ReplicaSetSpec"),
     ],
 )

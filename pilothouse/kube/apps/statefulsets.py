@@ -8,31 +8,16 @@ from dataclasses import replace
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME
 from pilothouse.apiserver.server.features import enabled
+from pilothouse.kube import workloads
 from pilothouse.kube.core.pods.defaults.resources import round_up, round_up_requirements
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.warnings.volumes import claim_warnings
 from pilothouse.kube.strategy import StatusSubresource, drop_disabled, gated
+from pilothouse.kube.validation import replica_counts
 from pilothouse.kube.validation.fields import dns_label, nonnegative, one_of
-from pilothouse.kube.validation.replica_counts import (
-    int_or_percent_value,
-    validate_collisions,
-    validate_counts,
-    validate_not_more_than_100_percent,
-    validate_parts_of_replicas,
-    validate_positive_int_or_percent,
-)
 from pilothouse.kube.validation.replicated_templates import validate_labels_match, validate_runs_forever
 from pilothouse.kube.validation.selectors import selector_of, shown_selector
 from pilothouse.kube.validation.volume_claims import validate_claim_spec
-from pilothouse.kube.workloads import (
-    READY,
-    WorkloadStrategy,
-    container_columns,
-    default_pod_template,
-    validate_required_selector,
-    validate_template,
-    validate_template_annotations,
-)
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, root
 from pilothouse.machinery.names import GroupVersionKind
@@ -63,7 +48,7 @@ _FORBIDDEN_UPDATE = (
 _PARTS = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
 
 
-class StatefulSetStrategy(WorkloadStrategy):
+class StatefulSetStrategy(workloads.WorkloadStrategy):
     kind = GroupVersionKind("apps", "v1", "StatefulSet")
 
     def name_rule(self, name: str, prefix: bool) -> list[str]:
@@ -86,7 +71,7 @@ class StatefulSetStrategy(WorkloadStrategy):
             policy[event] = policy.get(event) or "Retain"
         spec.setdefault("replicas", 1)
         spec.setdefault("revisionHistoryLimit", 10)
-        default_pod_template(spec["template"])
+        workloads.default_pod_template(spec["template"])
         for claim in items(spec, "volumeClaimTemplates"):
             claim["kind"], claim["apiVersion"] = "PersistentVolumeClaim", "v1"
             claim.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
@@ -127,7 +112,7 @@ class StatefulSetStatusStrategy(StatusSubresource, StatefulSetStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from validate_stateful_set_status(part(obj, "status"), _STATUS)
         yield from self.validate_metadata_update(obj, old)
-        yield from validate_collisions(part(obj, "status"), part(old, "status"), _STATUS)
+        yield from replica_counts.validate_collisions(part(obj, "status"), part(old, "status"), _STATUS)
 
 
 def _claim_warnings(obj: Json, *below: str) -> Iterable[str]:
@@ -164,9 +149,9 @@ STATEFUL_SETS = Resource(
     zero_value={"spec": {"replicas": 0}},
     columns=[
         NAME,
-        READY,
+        workloads.READY,
         AGE,
-        *container_columns(),
+        *workloads.container_columns(),
     ],
 )
 
@@ -208,18 +193,18 @@ def validate_stateful_set_spec(spec: Json, path: Path, rules: StatefulSetRules =
         for position, claim in enumerate(items(spec, "volumeClaimTemplates")):
             claim_path = path.child("volumeClaimTemplates").index(position)
             yield from validate_claim_spec(part(claim, "spec"), claim_path.child("spec"))
-    yield from validate_counts(spec, path, "replicas", "minReadySeconds")
+    yield from replica_counts.validate_counts(spec, path, "replicas", "minReadySeconds")
     yield from nonnegative(number(spec, "ordinals", "start"), path.child("ordinals.start"))
     if spec.get("serviceName") and not rules.any_service_name:
         yield from dns_label(spec["serviceName"], path.child("serviceName"))
-    yield from validate_required_selector(spec.get("selector"), path.child("selector"), "statefulset")
+    yield from workloads.validate_required_selector(spec.get("selector"), path.child("selector"), "statefulset")
     yield from _validate_template(spec, path, rules)
     yield from validate_runs_forever(spec["template"], path.child("template"), "StatefulSet")
 
 
 def validate_stateful_set_status(status: Json, path: Path) -> Errors:
-    yield from validate_counts(status, path, "replicas", *_PARTS, "observedGeneration", "collisionCount")
-    yield from validate_parts_of_replicas(status, path, _PARTS, ready="status.readyReplicas")
+    yield from replica_counts.validate_counts(status, path, "replicas", *_PARTS, "observedGeneration", "collisionCount")
+    yield from replica_counts.validate_parts_of_replicas(status, path, _PARTS, ready="status.readyReplicas")
 
 
 def _validate_rolling_update(rolling: Json, path: Path) -> Errors:
@@ -228,10 +213,10 @@ def _validate_rolling_update(rolling: Json, path: Path) -> Errors:
     if limit is None:
         return
     path = path.child("maxUnavailable")
-    yield from validate_positive_int_or_percent(limit, path)
-    if int_or_percent_value(limit) == 0:
+    yield from replica_counts.validate_positive_int_or_percent(limit, path)
+    if replica_counts.int_or_percent_value(limit) == 0:
         yield invalid(path, limit, "cannot be 0")
-    yield from validate_not_more_than_100_percent(limit, path)
+    yield from replica_counts.validate_not_more_than_100_percent(limit, path)
 
 
 def _validate_template(spec: Json, path: Path, rules: StatefulSetRules) -> Errors:
@@ -243,10 +228,10 @@ def _validate_template(spec: Json, path: Path, rules: StatefulSetRules) -> Error
     if not selector.empty:
         yield from validate_labels_match(template, selector, path)
     if not rules.any_template:
-        yield from validate_template(template, path, rules.old_template)
+        yield from workloads.validate_template(template, path, rules.old_template)
     yield from validate_labels(labels_of(template), path.child("labels"))
     yield from validate_annotations(annotations_of(template), path.child("annotations"))
-    yield from validate_template_annotations(template, path.child("annotations"), rules.old_template)
+    yield from workloads.validate_template_annotations(template, path.child("annotations"), rules.old_template)
 
 
 def _with_claims(spec: Json) -> Json:

@@ -14,18 +14,14 @@ from pilothouse.machinery.errors import BadRequest, Invalid
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.names import GroupKind
 from pilothouse.machinery.objects import METADATA_ORDER, Json, items, namespace_of, part, text
-from pilothouse.machinery.validation.labels import (
-    LabelSelectorRules,
-    validate_field_requirement,
-    validate_requirement,
-)
+from pilothouse.machinery.validation import labels
 
 GROUP = "authorization.k8s.io"
 # Upstream's refusals do not name the kind.
 _NAMELESS = GroupKind(GROUP, "")
 
 # Newer clients may send unknown operators.
-_LENIENT = LabelSelectorRules(allow_unknown_operator=True)
+_LENIENT = labels.LabelSelectorRules(allow_unknown_operator=True)
 _shown_path = pointer(struct(Path=TEXT, Verb=TEXT))
 
 
@@ -172,7 +168,10 @@ def _validate_metadata(obj: Json, *allowed: str) -> Errors:
 def validate_selectors(resource: Json | None, path: Path) -> Errors:
     if resource is None:
         return
-    for field, check in (("fieldSelector", validate_field_requirement), ("labelSelector", validate_requirement)):
+    for field, check in (
+        ("fieldSelector", labels.validate_field_requirement),
+        ("labelSelector", labels.validate_requirement),
+    ):
         selector, where = resource.get(field), path.child(field)
         if selector is None:
             continue

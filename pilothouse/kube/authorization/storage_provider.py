@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
-from pilothouse.kube.authorization.access_reviews import (
-    GROUP,
-    LocalSubjectAccessReviews,
-    SelfSubjectAccessReviews,
-    SelfSubjectRulesReviews,
-    SubjectAccessReviews,
-)
+from pilothouse.kube.authorization import access_reviews
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import served_review
 from pilothouse.machinery.names import GroupVersion
 
-_V1 = GroupVersion(GROUP, "v1")
+_V1 = GroupVersion(access_reviews.GROUP, "v1")
 
 
 class AuthorizationStorageProvider:
@@ -23,11 +17,11 @@ class AuthorizationStorageProvider:
         self._authorizer = authorizer
 
     def open(self, registries: Registries) -> APIGroup:
-        local = LocalSubjectAccessReviews(self._authorizer)
+        local = access_reviews.LocalSubjectAccessReviews(self._authorizer)
         resources = [
-            served_review(_V1, "SubjectAccessReview", SubjectAccessReviews(self._authorizer)),
-            served_review(_V1, "SelfSubjectAccessReview", SelfSubjectAccessReviews(self._authorizer)),
-            served_review(_V1, "SelfSubjectRulesReview", SelfSubjectRulesReviews(self._authorizer)),
+            served_review(_V1, "SubjectAccessReview", access_reviews.SubjectAccessReviews(self._authorizer)),
+            served_review(_V1, "SelfSubjectAccessReview", access_reviews.SelfSubjectAccessReviews(self._authorizer)),
+            served_review(_V1, "SelfSubjectRulesReview", access_reviews.SelfSubjectRulesReviews(self._authorizer)),
             served_review(_V1, "LocalSubjectAccessReview", local, namespaced=True),
         ]
-        return APIGroup(GROUP, [APIVersion(_V1, resources)])
+        return APIGroup(access_reviews.GROUP, [APIVersion(_V1, resources)])

@@ -10,13 +10,8 @@ from typing import Any
 
 import orjson
 
+from pilothouse.kube.autoscaling import v1_metrics
 from pilothouse.kube.autoscaling.defaults import DEFAULT_CPU_UTILIZATION, KIND, cpu_utilization
-from pilothouse.kube.autoscaling.v1_metrics import (
-    metric_status_to_v1,
-    metric_status_to_v2,
-    metric_to_v1,
-    metric_to_v2,
-)
 from pilothouse.kube.served import VersionConversion, fitted
 from pilothouse.machinery.codec.json import JsonError, parse
 from pilothouse.machinery.gofmt import escape_html
@@ -81,7 +76,7 @@ def _spec_to_v2(obj: Json) -> Json:
     out: Json = {name: deepcopy(spec[name]) for name in _SPEC if name in spec}
     percent = spec.get("targetCPUUtilizationPercentage")
     others = decode_list(annotations.get(METRICS), "v1", "MetricSpec") or []
-    out["metrics"] = [metric_to_v2(metric) for metric in others]
+    out["metrics"] = [v1_metrics.metric_to_v2(metric) for metric in others]
     if percent is not None or not others:
         out["metrics"].append(cpu_utilization(DEFAULT_CPU_UTILIZATION if percent is None else percent))
     if behavior := _behavior_to_v2(annotations.get(BEHAVIOR)):
@@ -99,7 +94,7 @@ def _status_to_v2(obj: Json) -> Json:
         out["currentMetrics"] = [{"type": "Resource", "resource": resource}]
     current = decode_list(annotations.get(CURRENT_METRICS), "v1", "MetricStatus")
     if current is not None:
-        out["currentMetrics"] = [metric_status_to_v2(metric) for metric in current]
+        out["currentMetrics"] = [v1_metrics.metric_status_to_v2(metric) for metric in current]
     conditions = decode_list(annotations.get(CONDITIONS), "v1", "HorizontalPodAutoscalerCondition")
     return out if conditions is None else out | {"conditions": conditions}
 
@@ -121,8 +116,10 @@ def _status_to_v1(status: Json) -> Json:
 
 
 def _annotations(obj: Json) -> dict[str, str]:
-    others = [metric_to_v1(metric) for metric in items(obj, "spec", "metrics") if _cpu_percent(metric) is None]
-    current = [metric_status_to_v1(metric) for metric in items(obj, "status", "currentMetrics")]
+    others = [
+        v1_metrics.metric_to_v1(metric) for metric in items(obj, "spec", "metrics") if _cpu_percent(metric) is None
+    ]
+    current = [v1_metrics.metric_status_to_v1(metric) for metric in items(obj, "status", "currentMetrics")]
     conditions = [_shown_condition(condition) for condition in items(obj, "status", "conditions")]
     lists = {METRICS: others, CURRENT_METRICS: current, CONDITIONS: conditions}
     annotations = {name: encode(values) for name, values in lists.items() if values}

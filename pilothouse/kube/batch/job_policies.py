@@ -6,18 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from pilothouse.kube.validation.fields import nonnegative, one_of, qualified_name
+from pilothouse.machinery import field
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.field import (
-    OMIT_VALUE,
-    Errors,
-    Path,
-    duplicate,
-    invalid,
-    not_supported,
-    required,
-    too_long,
-    too_many,
-)
 from pilothouse.machinery.gofmt import parse_int64, quote
 from pilothouse.machinery.objects import Json, items, text
 
@@ -33,10 +23,10 @@ _MAX_INDEXES_LENGTH = 64 * 1024
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
-def validate_failure_policy(spec: Json, path: Path) -> Errors:
+def validate_failure_policy(spec: Json, path: field.Path) -> field.Errors:
     rules = items(spec, "podFailurePolicy", "rules")
     if len(rules) > _MAX_RULES:
-        yield too_many(path.child("rules"), len(rules), _MAX_RULES)
+        yield field.too_many(path.child("rules"), len(rules), _MAX_RULES)
     pod = spec["template"].get("spec") or {}
     names = {text(item, "name") for kind in ("containers", "initContainers") for item in pod.get(kind) or ()}
     per_index = spec.get("backoffLimitPerIndex") is not None
@@ -45,10 +35,10 @@ def validate_failure_policy(spec: Json, path: Path) -> Errors:
         action = text(rule, "action")
         action_path = rule_path.child("action")
         if not action:
-            yield required(action_path, _valid_values(_ACTIONS))
+            yield field.required(action_path, _valid_values(_ACTIONS))
         elif action == "FailIndex":
             if not per_index:
-                yield invalid(action_path, action, "requires the backoffLimitPerIndex to be set")
+                yield field.invalid(action_path, action, "requires the backoffLimitPerIndex to be set")
         else:
             yield from one_of(action, action_path, _ACTIONS)
         codes, conditions = rule.get("onExitCodes"), items(rule, "onPodConditions")
@@ -56,34 +46,38 @@ def validate_failure_policy(spec: Json, path: Path) -> Errors:
             on_exit_codes_path = rule_path.child("onExitCodes")
             operator = text(codes, "operator")
             if not operator:
-                yield required(on_exit_codes_path.child("operator"), _valid_values(_OPERATORS))
+                yield field.required(on_exit_codes_path.child("operator"), _valid_values(_OPERATORS))
             elif operator not in _OPERATORS:
-                yield not_supported(on_exit_codes_path.child("operator"), operator, _OPERATORS)
+                yield field.not_supported(on_exit_codes_path.child("operator"), operator, _OPERATORS)
             name = codes.get("containerName")
             if name is not None and name not in names:
                 reason = "must be one of the container or initContainer names in the pod template"
-                yield invalid(on_exit_codes_path.child("containerName"), name, reason)
+                yield field.invalid(on_exit_codes_path.child("containerName"), name, reason)
             yield from _validate_codes(codes.get("values"), on_exit_codes_path.child("values"), operator)
         yield from _validate_pod_conditions(conditions, rule_path.child("onPodConditions"))
         if codes is not None and conditions:
-            yield invalid(rule_path, OMIT_VALUE, "specifying both OnExitCodes and OnPodConditions is not supported")
+            yield field.invalid(
+                rule_path, field.OMIT_VALUE, "specifying both OnExitCodes and OnPodConditions is not supported"
+            )
         if codes is None and not conditions:
-            yield invalid(rule_path, OMIT_VALUE, "specifying one of OnExitCodes and OnPodConditions is required")
+            yield field.invalid(
+                rule_path, field.OMIT_VALUE, "specifying one of OnExitCodes and OnPodConditions is required"
+            )
 
 
-def validate_replacement_policy(spec: Json, path: Path) -> Errors:
+def validate_replacement_policy(spec: Json, path: field.Path) -> field.Errors:
     if (policy := spec.get("podReplacementPolicy")) is not None:
         supported = _REPLACEMENTS if spec.get("podFailurePolicy") is None else ("Failed",)
         yield from one_of(policy, path, supported)
 
 
-def validate_success_policy(spec: Json, path: Path) -> Errors:
+def validate_success_policy(spec: Json, path: field.Path) -> field.Errors:
     rules = items(spec, "successPolicy", "rules")
     path = path.child("rules")
     if not rules:
-        yield required(path, "at least one rules must be specified when the successPolicy is specified")
+        yield field.required(path, "at least one rules must be specified when the successPolicy is specified")
     if len(rules) > _MAX_RULES:
-        yield too_many(path, len(rules), _MAX_RULES)
+        yield field.too_many(path, len(rules), _MAX_RULES)
     for position, rule in enumerate(rules):
         yield from _validate_success_rule(rule, path.index(position), spec.get("completions") or 0)
 
@@ -102,55 +96,55 @@ def shown_success_policy(policy: Json | None) -> Json | None:
     }
 
 
-def _validate_pod_conditions(patterns: list[Json], path: Path) -> Errors:
+def _validate_pod_conditions(patterns: list[Json], path: field.Path) -> field.Errors:
     if len(patterns) > _MAX_PATTERNS:
-        yield too_many(path, len(patterns), _MAX_PATTERNS)
+        yield field.too_many(path, len(patterns), _MAX_PATTERNS)
     for position, pattern in enumerate(patterns):
         yield from qualified_name(text(pattern, "type"), path.index(position).child("type"))
         yield from one_of(text(pattern, "status"), path.index(position).child("status"), _STATUSES)
 
 
-def _validate_codes(codes: list[int] | None, path: Path, operator: str) -> Errors:
+def _validate_codes(codes: list[int] | None, path: field.Path, operator: str) -> field.Errors:
     if not codes:
-        yield invalid(path, [], "at least one value is required")
+        yield field.invalid(path, [], "at least one value is required")
         return
     if len(codes) > _MAX_EXIT_CODES:
-        yield too_many(path, len(codes), _MAX_EXIT_CODES)
+        yield field.too_many(path, len(codes), _MAX_EXIT_CODES)
     for position, code in enumerate(codes):
         if operator == "In" and code == 0:
-            yield invalid(path.index(position), code, "must not be 0 for the In operator")
+            yield field.invalid(path.index(position), code, "must not be 0 for the In operator")
         if code in codes[:position]:
-            yield duplicate(path.index(position), code)
+            yield field.duplicate(path.index(position), code)
     if sorted(codes) != codes:
-        yield invalid(path, codes, "must be ordered")
+        yield field.invalid(path, codes, "must be ordered")
 
 
-def _validate_success_rule(rule: Json, path: Path, completions: int) -> Errors:
+def _validate_success_rule(rule: Json, path: field.Path, completions: int) -> field.Errors:
     count, indexes = rule.get("succeededCount"), rule.get("succeededIndexes")
     if count is None and indexes is None:
-        yield required(path, "at least one of succeededCount or succeededIndexes must be specified")
+        yield field.required(path, "at least one of succeededCount or succeededIndexes must be specified")
     total = 0
     if indexes is not None:
         if len(indexes) > _MAX_INDEXES_LENGTH:
-            yield too_long(path.child("succeededIndexes"), _MAX_INDEXES_LENGTH)
+            yield field.too_long(path.child("succeededIndexes"), _MAX_INDEXES_LENGTH)
         try:
             total = count_indexes(indexes, completions)
         except IndexesError as error:
-            yield invalid(path.child("succeededIndexes"), indexes, f"error parsing succeededIndexes: {error}")
+            yield field.invalid(path.child("succeededIndexes"), indexes, f"error parsing succeededIndexes: {error}")
     if count is not None:
         yield from _validate_succeeded_count(count, path.child("succeededCount"), completions)
     if count is not None and indexes is not None and count > total:
         reason = (
             f"must be less than or equal to {total} (the number of indexes in the specified succeededIndexes field)"
         )
-        yield invalid(path.child("succeededCount"), count, reason)
+        yield field.invalid(path.child("succeededCount"), count, reason)
 
 
-def _validate_succeeded_count(count: int, path: Path, completions: int) -> Errors:
+def _validate_succeeded_count(count: int, path: field.Path, completions: int) -> field.Errors:
     yield from nonnegative(count, path)
     if count > completions:
         reason = f"must be less than or equal to {completions} (the number of specified completions)"
-        yield invalid(path, count, reason)
+        yield field.invalid(path, count, reason)
 
 
 def _valid_values(values: Iterable[str]) -> str:

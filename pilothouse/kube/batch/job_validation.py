@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pilothouse.kube.batch.job_policies import (
-    shown_success_policy,
-    validate_failure_policy,
-    validate_replacement_policy,
-    validate_success_policy,
-)
+from pilothouse.kube.batch import job_policies
 from pilothouse.kube.validation.domains import domain_prefixed_path
 from pilothouse.kube.validation.fields import nonnegative, one_of
 from pilothouse.kube.validation.replicated_templates import validate_labels_match
@@ -131,15 +126,17 @@ def validate_job_template_spec(spec: Json, path: Path, old: Json | None = None) 
             if spec.get(name) is not None:
                 yield invalid(path.child(name), spec[name], "requires indexed completion mode")
     if spec.get("podFailurePolicy") is not None:
-        yield from validate_failure_policy(spec, path.child("podFailurePolicy"))
+        yield from job_policies.validate_failure_policy(spec, path.child("podFailurePolicy"))
     success_policy_path = path.child("successPolicy")
     policy = spec.get("successPolicy")
     if policy is not None:
         if spec.get("completionMode") != INDEXED:
-            yield invalid(success_policy_path, shown_success_policy(policy), "requires indexed completion mode")
+            yield invalid(
+                success_policy_path, job_policies.shown_success_policy(policy), "requires indexed completion mode"
+            )
         else:
-            yield from validate_success_policy(spec, success_policy_path)
-    yield from validate_replacement_policy(spec, path.child("podReplacementPolicy"))
+            yield from job_policies.validate_success_policy(spec, success_policy_path)
+    yield from job_policies.validate_replacement_policy(spec, path.child("podReplacementPolicy"))
     yield from validate_template(spec["template"], path.child("template"), old and old["template"])
     restart_policy_path = path.child("template", "spec", "restartPolicy")
     policy = text(spec, "template", "spec", "restartPolicy")

@@ -14,29 +14,13 @@ from pilothouse.apiserver.registry.strategy import GarbageCollection
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.registry.view import RegistryView, StatusStore
 from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kube import workloads
+from pilothouse.kube.batch import job_validation
 from pilothouse.kube.batch.job_status import JobStatusUpdate
 from pilothouse.kube.batch.job_updates import validate_job_update
-from pilothouse.kube.batch.job_validation import (
-    COMPLETIONS_SOFT_LIMIT,
-    INDEXED,
-    PARALLELISM_SOFT_LIMIT,
-    default_job,
-    default_labels,
-    generate_selector,
-    has_prefixed_labels,
-    validate_generated_selector,
-    validate_job_spec,
-)
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import served
 from pilothouse.kube.strategy import StatusSubresource
-from pilothouse.kube.workloads import (
-    WorkloadStrategy,
-    container_columns,
-    pod_name_warnings,
-    selector_column,
-    template_warnings,
-)
 from pilothouse.machinery.durations import age, human_duration
 from pilothouse.machinery.field import Errors, Path, invalid, root
 from pilothouse.machinery.gofmt import quote
@@ -59,21 +43,21 @@ _TOO_MANY = (
 )
 
 
-class JobStrategy(WorkloadStrategy):
+class JobStrategy(workloads.WorkloadStrategy):
     kind = GroupVersionKind("batch", "v1", "Job")
     garbage_collection = GarbageCollection.ORPHAN_DEPENDENTS
 
     def default(self, obj: Json) -> None:
-        default_job(obj)
+        job_validation.default_job(obj)
 
     def prepare_for_create(self, obj: Json) -> None:
         if not obj["spec"]["manualSelector"]:
-            generate_selector(obj)
+            job_validation.generate_selector(obj)
         super().prepare_for_create(obj)
 
     def canonicalize(self, obj: Json) -> None:
         # Repeated here, because generated labels did not exist during defaulting.
-        default_labels(obj)
+        job_validation.default_labels(obj)
 
     def validate(self, obj: Json) -> Errors:
         yield from self._validate_job(obj)
@@ -85,17 +69,19 @@ class JobStrategy(WorkloadStrategy):
 
     def _validate_job(self, obj: Json, old: Json | None = None) -> Errors:
         yield from self.validate_metadata(obj)
-        yield from validate_generated_selector(obj, prefixed=old is None or has_prefixed_labels(old))
-        yield from validate_job_spec(obj["spec"], _SPEC, old and old["spec"])
+        yield from job_validation.validate_generated_selector(
+            obj, prefixed=old is None or job_validation.has_prefixed_labels(old)
+        )
+        yield from job_validation.validate_job_spec(obj["spec"], _SPEC, old and old["spec"])
         completions = number(obj, "spec", "completions")
-        if obj["spec"].get("completionMode") == INDEXED and completions > 0:
+        if obj["spec"].get("completionMode") == job_validation.INDEXED and completions > 0:
             longest = f"{name_of(obj)}-{completions - 1}"
             if is_dns1123_label(longest):
                 reason = f"will not able to create pod with invalid DNS label: {longest}"
                 yield invalid(root("metadata", "name"), name_of(obj), reason)
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
-        yield from pod_name_warnings(obj)
+        yield from workloads.pod_name_warnings(obj)
         yield from job_warnings(obj["spec"], _SPEC)
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
@@ -150,8 +136,8 @@ JOBS = Resource(
         Column("Completions", _completions, documented=("io.k8s.api.batch.v1.JobStatus", "succeeded")),
         Column("Duration", _duration, description="Time required to complete the job."),
         AGE,
-        *container_columns(),
-        selector_column("io.k8s.api.batch.v1.JobSpec"),
+        *workloads.container_columns(),
+        workloads.selector_column("io.k8s.api.batch.v1.JobSpec"),
     ],
 )
 
@@ -184,8 +170,8 @@ def _warn_of_preserved_pods(ctx: RequestContext, options: DeleteOptions) -> None
 
 
 def job_warnings(spec: Json, path: Path) -> Iterable[str]:
-    too_many = number(spec, "completions") > COMPLETIONS_SOFT_LIMIT
-    too_wide = number(spec, "parallelism") > PARALLELISM_SOFT_LIMIT
-    if spec.get("completionMode") == INDEXED and too_many and too_wide:
+    too_many = number(spec, "completions") > job_validation.COMPLETIONS_SOFT_LIMIT
+    too_wide = number(spec, "parallelism") > job_validation.PARALLELISM_SOFT_LIMIT
+    if spec.get("completionMode") == job_validation.INDEXED and too_many and too_wide:
         yield f"{path}: {_TOO_MANY}"
-    yield from template_warnings(spec["template"], path.child("template"))
+    yield from workloads.template_warnings(spec["template"], path.child("template"))

@@ -12,16 +12,9 @@ from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext, PostStartHook, PreShutdownHook, nothing_to_start
 from pilothouse.apiserver.server.server import GenericAPIServer
+from pilothouse.kube.bootstrap import endpoint_reconciler
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo, ClusterAuthenticationTrust
-from pilothouse.kube.bootstrap.endpoint_reconciler import (
-    EndpointLeases,
-    EndpointReconciler,
-    LeaseEndpointReconciler,
-    MasterCountEndpointReconciler,
-    NoEndpointReconciler,
-    WrittenEndpoints,
-)
 from pilothouse.kube.bootstrap.identity_lease import IdentityLease, IdentityLeaseGarbageCollector, hostname
 from pilothouse.kube.bootstrap.kubernetes_service import KubernetesService
 from pilothouse.kube.bootstrap.periodic import repeat, try_once
@@ -96,18 +89,20 @@ class Bootstrap:
         if self.leads:
             server.add_pre_shutdown_hook(name, hook)
 
-    def _reconciler(self) -> EndpointReconciler:
+    def _reconciler(self) -> endpoint_reconciler.EndpointReconciler:
         kind = self.endpoints.reconciler_type or LEASE
         _log.info("Using reconciler: %s", kind)
         if kind == NONE:
-            return NoEndpointReconciler()
+            return endpoint_reconciler.NoEndpointReconciler()
         endpoints = tracked_access(self.registries.open(ENDPOINTS))
         slices = tracked_access(self.registries.open(ENDPOINT_SLICES))
-        written = WrittenEndpoints(self.address, endpoints=endpoints, slices=slices)
+        written = endpoint_reconciler.WrittenEndpoints(self.address, endpoints=endpoints, slices=slices)
         if kind == MASTER_COUNT:
-            return MasterCountEndpointReconciler(self.address, self.endpoints.apiserver_count, written)
-        leases = EndpointLeases(self.registries.store, root=self.registries.root)
-        return LeaseEndpointReconciler(self.address, leases, written)
+            return endpoint_reconciler.MasterCountEndpointReconciler(
+                self.address, self.endpoints.apiserver_count, written
+            )
+        leases = endpoint_reconciler.EndpointLeases(self.registries.store, root=self.registries.root)
+        return endpoint_reconciler.LeaseEndpointReconciler(self.address, leases, written)
 
 
 class SystemNamespaces:

@@ -17,18 +17,8 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Hooks, Objections
 from pilothouse.apiserver.registry.view import StatusStore
 from pilothouse.apiserver.tallies import REGISTRY
-from pilothouse.kube.certificates.certificate_signing_requests import (
-    CERTIFICATE_SIGNING_REQUESTS,
-    GROUP,
-    CertificateSigningRequestApprovalStrategy,
-    CertificateSigningRequestStatusStrategy,
-    may_act_for_signer,
-)
+from pilothouse.kube.certificates import certificate_signing_requests, pod_certificate_requests
 from pilothouse.kube.certificates.cluster_trust_bundles import CLUSTER_TRUST_BUNDLES
-from pilothouse.kube.certificates.pod_certificate_requests import (
-    POD_CERTIFICATE_REQUESTS,
-    PodCertificateRequestStatusStrategy,
-)
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import in_version, served
 from pilothouse.machinery import field
@@ -38,7 +28,9 @@ from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, name_of, part, text
 from pilothouse.machinery.validation.immutable import semantically_equal
 
-_V1, _V1BETA1, _V1ALPHA1 = (GroupVersion(GROUP, version) for version in ("v1", "v1beta1", "v1alpha1"))
+_V1, _V1BETA1, _V1ALPHA1 = (
+    GroupVersion(certificate_signing_requests.GROUP, version) for version in ("v1", "v1beta1", "v1alpha1")
+)
 
 _PREFIX = "apiserver_certificates_registry_csr"
 _ONLY = "sliced by signer (only kubernetes.io signer names are specifically identified)"
@@ -68,9 +60,12 @@ class CertificatesStorageProvider:
             bundles = [served(registries.open(CLUSTER_TRUST_BUNDLES))]
         beta = [*bundles, *self._pod_certificate_requests(registries)]
         alpha = in_version(_V1ALPHA1, bundles, deprecation=Deprecation("1.34", "1.37"))
-        registry = registries.open(CERTIFICATE_SIGNING_REQUESTS)
-        status = StatusStore(registry.with_hooks(IssuedDurations()), CertificateSigningRequestStatusStrategy())
-        approval = StatusStore(registry, CertificateSigningRequestApprovalStrategy())
+        registry = registries.open(certificate_signing_requests.CERTIFICATE_SIGNING_REQUESTS)
+        status = StatusStore(
+            registry.with_hooks(IssuedDurations()),
+            certificate_signing_requests.CertificateSigningRequestStatusStrategy(),
+        )
+        approval = StatusStore(registry, certificate_signing_requests.CertificateSigningRequestApprovalStrategy())
         versions = {
             _V1: [
                 served(registry),
@@ -80,12 +75,15 @@ class CertificatesStorageProvider:
             _V1BETA1: beta,
             _V1ALPHA1: alpha,
         }
-        return APIGroup(GROUP, [APIVersion(version, resources) for version, resources in versions.items() if resources])
+        return APIGroup(
+            certificate_signing_requests.GROUP,
+            [APIVersion(version, resources) for version, resources in versions.items() if resources],
+        )
 
     def _pod_certificate_requests(self, registries: Registries) -> list[ServedResource]:
         if not registries.features.enabled("PodCertificateRequest") or not registries.any_enabled(_V1BETA1):
             return []
-        requests = registries.open(POD_CERTIFICATE_REQUESTS)
+        requests = registries.open(pod_certificate_requests.POD_CERTIFICATE_REQUESTS)
         return [
             served(requests),
             served(requests, PodCertificateRequestStatusStore(requests, self._authorizer), subresource="status"),
@@ -96,14 +94,16 @@ class PodCertificateRequestStatusStore(StatusStore):
     """Requires permission to sign for the signer."""
 
     def __init__(self, registry: RegistryStore, authorizer: Authorizer) -> None:
-        super().__init__(registry, PodCertificateRequestStatusStrategy())
+        super().__init__(registry, pod_certificate_requests.PodCertificateRequestStatusStrategy())
         self._authorizer = authorizer
 
     async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
         async def checked(obj: Json, old: Json) -> None:
             errors = [error async for error in self._refusals(ctx, obj, old)]
             if errors:
-                raise Invalid.of(POD_CERTIFICATE_REQUESTS.kind.group_kind, name_of(obj), errors)
+                raise Invalid.of(
+                    pod_certificate_requests.POD_CERTIFICATE_REQUESTS.kind.group_kind, name_of(obj), errors
+                )
             await update.validate_update(obj, old)
 
         return await super().update(ctx, name, replace(update, validate_update=checked))
@@ -112,7 +112,7 @@ class PodCertificateRequestStatusStore(StatusStore):
         signer = text(old, "spec", "signerName")
         if semantically_equal(part(obj, "status"), part(old, "status")):
             return
-        if not await may_act_for_signer(self._authorizer, ctx.user, "sign", signer):
+        if not await certificate_signing_requests.may_act_for_signer(self._authorizer, ctx.user, "sign", signer):
             reason = f'User {quote(ctx.user.name)} is not permitted to "sign" for signer {quote(signer)}'
             yield field.forbidden(field.root("spec", "signerName"), reason)
 

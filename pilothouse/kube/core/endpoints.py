@@ -8,15 +8,8 @@ from pilothouse.apiserver.endpoints.routes import Deprecation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation import fields
 from pilothouse.kube.validation.addresses import endpoint_ip, legacy_ip, warnings_for_ip
-from pilothouse.kube.validation.fields import (
-    PROTOCOLS,
-    dns_label,
-    dns_subdomain,
-    port_num,
-    qualified_name,
-    required_one_of,
-)
 from pilothouse.machinery.field import Errors, required, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, labels_of
@@ -74,20 +67,20 @@ def _validate_subsets(obj: Json) -> Errors:
                 ip = address.get("ip") or ""
                 yield from legacy_ip(address_path.child("ip"), ip)
                 if address.get("hostname"):
-                    yield from dns_label(address["hostname"], address_path.child("hostname"))
+                    yield from fields.dns_label(address["hostname"], address_path.child("hostname"))
                 if address.get("nodeName") is not None:
-                    yield from dns_subdomain(address["nodeName"], address_path.child("nodeName"))
+                    yield from fields.dns_subdomain(address["nodeName"], address_path.child("nodeName"))
                 yield from endpoint_ip(ip, address_path.child("ip"))
         for i, port in enumerate(ports):
             port_path = path.child("ports").index(i)
             if port.get("name"):
-                yield from dns_label(port["name"], port_path.child("name"))
+                yield from fields.dns_label(port["name"], port_path.child("name"))
             elif len(ports) > 1:
                 yield required(port_path.child("name"))
-            yield from port_num(port.get("port") or 0, port_path.child("port"))
-            yield from required_one_of(port.get("protocol") or "", port_path.child("protocol"), PROTOCOLS)
+            yield from fields.port_num(port.get("port") or 0, port_path.child("port"))
+            yield from fields.required_one_of(port.get("protocol") or "", port_path.child("protocol"), fields.PROTOCOLS)
             if port.get("appProtocol") is not None:
-                yield from qualified_name(port["appProtocol"], port_path.child("appProtocol"))
+                yield from fields.qualified_name(port["appProtocol"], port_path.child("appProtocol"))
 
 
 def _reachable(obj: Json) -> Iterator[str]:

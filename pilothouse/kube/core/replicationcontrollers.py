@@ -9,18 +9,11 @@ from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fie
 from pilothouse.apiserver.registry.scale import Scaling
 from pilothouse.apiserver.registry.strategy import GarbageCollection
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube import workloads
 from pilothouse.kube.strategy import StatusSubresource
 from pilothouse.kube.validation.fields import nonnegative
 from pilothouse.kube.validation.replica_counts import validate_counts, validate_parts_of_replicas
 from pilothouse.kube.validation.replicated_templates import validate_replicated_template
-from pilothouse.kube.workloads import (
-    WorkloadStrategy,
-    container_columns,
-    default_pod_template,
-    pod_name_warnings,
-    selector_column,
-    template_warnings,
-)
 from pilothouse.machinery.field import Errors, ErrorType, FieldError, invalid, required, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, number, part
@@ -35,7 +28,7 @@ _PARTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 _NOT_CONVERTIBLE = "non-convertible.kubernetes.io"
 
 
-class ReplicationControllerStrategy(WorkloadStrategy):
+class ReplicationControllerStrategy(workloads.WorkloadStrategy):
     kind = GroupVersionKind("", "v1", "ReplicationController")
     validates_generate_name = False
     garbage_collection = GarbageCollection.ORPHAN_DEPENDENTS
@@ -48,7 +41,7 @@ class ReplicationControllerStrategy(WorkloadStrategy):
         if labels := labels_of(spec["template"]):
             spec["selector"] = spec.get("selector") or dict(labels)
             metadata(obj)["labels"] = labels_of(obj) or dict(labels)
-        default_pod_template(spec["template"])
+        workloads.default_pod_template(spec["template"])
 
     def name_rule(self, name: str, prefix: bool) -> list[str]:
         return name_is_long_name(name, prefix)
@@ -71,14 +64,14 @@ class ReplicationControllerStrategy(WorkloadStrategy):
                 yield invalid(_SPEC.child("selector"), obj["spec"].get("selector"), reason)
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
-        yield from pod_name_warnings(obj)
+        yield from workloads.pod_name_warnings(obj)
         yield from super().warnings_on_create(obj)
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         if generation_of(obj) == generation_of(old):
             return ()
         # Upstream passes the old template here; clients see the old template's warnings.
-        return template_warnings(self.template_of(old), self.template_path)
+        return workloads.template_warnings(self.template_of(old), self.template_path)
 
 
 class ReplicationControllerStatusStrategy(StatusSubresource, ReplicationControllerStrategy):
@@ -121,7 +114,9 @@ REPLICATION_CONTROLLERS = Resource(
         _count("Current", "status", "replicas"),
         _count("Ready", "status", "readyReplicas"),
         AGE,
-        *container_columns(),
-        selector_column(f"{_API}ReplicationControllerSpec", lambda obj: format_labels(part(obj, "spec", "selector"))),
+        *workloads.container_columns(),
+        workloads.selector_column(
+            f"{_API}ReplicationControllerSpec", lambda obj: format_labels(part(obj, "spec", "selector"))
+        ),
     ],
 )

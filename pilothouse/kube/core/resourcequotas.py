@@ -10,11 +10,7 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Cell, Column
 from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.strategy import KubeStrategy, StatusSubresource
-from pilothouse.kube.validation.quota_scopes import (
-    is_standard_for_quotas,
-    validate_scope_selector,
-    validate_scopes,
-)
+from pilothouse.kube.validation import quota_scopes
 from pilothouse.kube.validation.resource_names import validate_resource_amount, validate_resource_name
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.objects import Json, items, part, resource_version_of
@@ -70,8 +66,8 @@ class ResourceQuotaStatusStrategy(StatusSubresource, ResourceQuotaStrategy):
 
 def _validate_spec(spec: Json, path: Path) -> Errors:
     yield from _validate_amounts(part(spec, "hard"), path.child("hard"))
-    yield from validate_scopes(spec, path)
-    yield from validate_scope_selector(spec, path)
+    yield from quota_scopes.validate_scopes(spec, path)
+    yield from quota_scopes.validate_scope_selector(spec, path)
 
 
 def _validate_status(status: Json, path: Path) -> Errors:
@@ -82,7 +78,7 @@ def _validate_status(status: Json, path: Path) -> Errors:
 def _validate_amounts(amounts: Json, path: Path) -> Errors:
     for name, amount in sorted(amounts.items()):
         yield from validate_resource_name(name, path.key(name))
-        if "/" not in name and not is_standard_for_quotas(name):
+        if "/" not in name and not quota_scopes.is_standard_for_quotas(name):
             yield invalid(path.key(name), name, "must be a standard resource for quota")
         yield from validate_resource_amount(name, amount, path.key(name))
 

@@ -19,15 +19,8 @@ from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import served
+from pilothouse.kube.serviceaccount import validator
 from pilothouse.kube.serviceaccount.keys import SigningKey, TokenIssuer
-from pilothouse.kube.serviceaccount.validator import (
-    EXTENDED_EXPIRATION,
-    UNBOUND,
-    WARN_ONLY_EXPIRATION,
-    Lifetime,
-    TokenBinding,
-    make_claims,
-)
 from pilothouse.kube.validation.fields import validate_token_expiration
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Conflict, Invalid, NotFound
@@ -79,11 +72,15 @@ class TokenStorage:
         extended = (
             self._config.extend_expiration
             and binding.pod is not None
-            and seconds == WARN_ONLY_EXPIRATION
+            and seconds == validator.WARN_ONLY_EXPIRATION
             and set(audiences) <= set(self._config.audiences)
         )
-        lifetime = Lifetime(EXTENDED_EXPIRATION, warn_after=seconds) if extended else Lifetime(seconds)
-        claims = make_claims(account, binding, audiences=audiences, lifetime=lifetime, now=now)
+        lifetime = (
+            validator.Lifetime(validator.EXTENDED_EXPIRATION, warn_after=seconds)
+            if extended
+            else validator.Lifetime(seconds)
+        )
+        claims = validator.make_claims(account, binding, audiences=audiences, lifetime=lifetime, now=now)
         try:
             token = await self._issuer.sign(claims)
         except (OSError, ValueError) as error:
@@ -144,11 +141,11 @@ class BoundObjects:
         """Raises NotFound."""
         return await _get(self.accounts, ctx, name)
 
-    async def binding(self, ctx: RequestContext, account: str, ref: Json | None) -> TokenBinding:
+    async def binding(self, ctx: RequestContext, account: str, ref: Json | None) -> validator.TokenBinding:
         """Return the binding of a token. Raises NotFound, Conflict for a different UID, BadRequest for an unsupported
         kind."""
         if ref is None:
-            return UNBOUND
+            return validator.UNBOUND
         kind, name = kind_of(ref), text(ref, "name")
         match (kind.group, kind.kind):
             case ("", "Pod"):
@@ -157,13 +154,13 @@ class BoundObjects:
                     prefix = f"cannot bind token for serviceaccount {quote(account)}"
                     raise BadRequest(f"{prefix} to pod running with different serviceaccount name.")
                 bound = pod
-                binding = TokenBinding(pod=bound, node=await self._node_of(ctx, bound))
+                binding = validator.TokenBinding(pod=bound, node=await self._node_of(ctx, bound))
             case ("", "Node"):
                 bound = await _get(self.nodes, replace(ctx, namespace=""), name)
-                binding = TokenBinding(node=bound)
+                binding = validator.TokenBinding(node=bound)
             case ("", "Secret"):
                 bound = await _get(self.secrets, ctx, name)
-                binding = TokenBinding(secret=bound)
+                binding = validator.TokenBinding(secret=bound)
             case _:
                 printed = f"{kind.group}/{kind.version}, Kind={kind.kind}"
                 raise BadRequest(f"cannot bind token to object of type {printed}")

@@ -10,6 +10,7 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.view import StatusStore, UpdateOnly
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.kube.config import ServiceAccountConfig
+from pilothouse.kube.core import replicationcontrollers
 from pilothouse.kube.core.componentstatuses import component_status_storages
 from pilothouse.kube.core.configmaps import CONFIG_MAPS
 from pilothouse.kube.core.endpoints import ENDPOINTS_DEPRECATION
@@ -25,11 +26,6 @@ from pilothouse.kube.core.persistentvolumeclaims import persistent_volume_claim_
 from pilothouse.kube.core.persistentvolumes.resource import persistent_volume_storages
 from pilothouse.kube.core.pods.storage import PodConnections, node_proxy, pod_storages
 from pilothouse.kube.core.podtemplates import POD_TEMPLATES
-from pilothouse.kube.core.replicationcontrollers import (
-    REPLICATION_CONTROLLER_SCALING,
-    REPLICATION_CONTROLLERS,
-    ReplicationControllerStatusStrategy,
-)
 from pilothouse.kube.core.resourcequotas import RESOURCE_QUOTAS, ResourceQuotaStatusStrategy
 from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.core.serviceaccount_tokens import service_account_storages
@@ -91,7 +87,7 @@ class LegacyRESTStorageProvider:
             ],
             *_cluster_storages(registries, self.service_accounts),
             node_proxy(registries, self.connections),
-            *_replication_controllers(registries.open(REPLICATION_CONTROLLERS)),
+            *_replication_controllers(registries.open(replicationcontrollers.REPLICATION_CONTROLLERS)),
         ]
         group = APIGroup("", [APIVersion(GroupVersion("", "v1"), resources)], services.post_start_hooks)
         return LegacyRESTStorage(group, namespaces, services)
@@ -110,8 +106,8 @@ def _namespaces(storage: NamespaceStorage) -> list[ServedResource]:
 
 def _replication_controllers(registry: RegistryStore) -> list[ServedResource]:
     return [
-        *with_status(registry, ReplicationControllerStatusStrategy()),
-        served_scale(registry, REPLICATION_CONTROLLER_SCALING),
+        *with_status(registry, replicationcontrollers.ReplicationControllerStatusStrategy()),
+        served_scale(registry, replicationcontrollers.REPLICATION_CONTROLLER_SCALING),
     ]
 
 

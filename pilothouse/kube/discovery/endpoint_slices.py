@@ -8,28 +8,10 @@ from pilothouse.apiserver.registry.metadata import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation import fields
 from pilothouse.kube.validation.addresses import IPV4, IPV6, endpoint_ip, ip_family, legacy_ip, warnings_for_ip
 from pilothouse.kube.validation.domains import fully_qualified_domain_name
-from pilothouse.kube.validation.fields import (
-    PROTOCOLS,
-    Rule,
-    dns_label,
-    dns_subdomain,
-    follow,
-    qualified_name,
-    required_one_of,
-)
-from pilothouse.machinery.field import (
-    Errors,
-    Path,
-    duplicate,
-    internal,
-    invalid,
-    not_supported,
-    required,
-    root,
-    too_many,
-)
+from pilothouse.machinery import field
 from pilothouse.machinery.objects import Json, labels_of, metadata
 from pilothouse.machinery.validation.addresses import is_valid_ip
 from pilothouse.machinery.validation.immutable import semantically_equal, validate_immutable_field
@@ -77,17 +59,17 @@ class EndpointSliceStrategy(KubeStrategy):
             begin_generation(obj, old)
         _drop_topology(obj, old)
 
-    def validate(self, obj: Json) -> Errors:
+    def validate(self, obj: Json) -> field.Errors:
         yield from self._validate(obj)
         yield from _validate_endpoints(obj)
 
-    def validate_update(self, obj: Json, old: Json) -> Errors:
+    def validate_update(self, obj: Json, old: Json) -> field.Errors:
         yield from self._validate(obj)
         # Stored endpoints may keep faults of older rules.
         if not semantically_equal(obj.get("endpoints"), old.get("endpoints")):
             yield from _validate_endpoints(obj)
         new, before = obj.get("addressType") or "", old.get("addressType") or ""
-        yield from validate_immutable_field(new, before, root("addressType"))
+        yield from validate_immutable_field(new, before, field.root("addressType"))
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         if obj.get("addressType") == "FQDN":
@@ -97,39 +79,39 @@ class EndpointSliceStrategy(KubeStrategy):
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         return self._address_warnings(obj)
 
-    def _validate(self, obj: Json) -> Errors:
+    def _validate(self, obj: Json) -> field.Errors:
         yield from self.validate_metadata(obj)
-        yield from required_one_of(obj.get("addressType") or "", root("addressType"), ADDRESS_TYPES)
+        yield from fields.required_one_of(obj.get("addressType") or "", field.root("addressType"), ADDRESS_TYPES)
         ports = obj.get("ports") or []
-        path = root("ports")
+        path = field.root("ports")
         if len(ports) > MAX_PORTS:
-            yield too_many(path, len(ports), MAX_PORTS)
+            yield field.too_many(path, len(ports), MAX_PORTS)
         else:
             seen: set[str] = set()
             for position, port in enumerate(ports):
                 at, name = path.index(position), port.get("name") or ""
                 if name:
-                    yield from dns_label(name, at.child("name"))
+                    yield from fields.dns_label(name, at.child("name"))
                 if name in seen:
-                    yield duplicate(at.child("name"), name)
+                    yield field.duplicate(at.child("name"), name)
                 seen.add(name)
                 if port.get("protocol") is None:
-                    yield required(at.child("protocol"))
-                elif port["protocol"] not in PROTOCOLS:
-                    yield not_supported(at.child("protocol"), port["protocol"], PROTOCOLS)
+                    yield field.required(at.child("protocol"))
+                elif port["protocol"] not in fields.PROTOCOLS:
+                    yield field.not_supported(at.child("protocol"), port["protocol"], fields.PROTOCOLS)
                 if port.get("appProtocol") is not None:
-                    yield from qualified_name(port["appProtocol"], at.child("appProtocol"))
+                    yield from fields.qualified_name(port["appProtocol"], at.child("appProtocol"))
 
     def _address_warnings(self, obj: Json) -> Iterable[str]:
         if labels_of(obj).get(MANAGED_BY_LABEL) in _CAREFUL_MANAGERS:
             return
         for i, endpoint in enumerate(obj.get("endpoints") or ()):
             for j, address in enumerate(endpoint.get("addresses") or ()):
-                yield from warnings_for_ip(address, root("endpoints").index(i).child("addresses").index(j))
+                yield from warnings_for_ip(address, field.root("endpoints").index(i).child("addresses").index(j))
 
 
-def _validate_endpoints(obj: Json) -> Errors:
-    return validate_endpoints(obj.get("endpoints") or [], obj.get("addressType") or "", root("endpoints"))
+def _validate_endpoints(obj: Json) -> field.Errors:
+    return validate_endpoints(obj.get("endpoints") or [], obj.get("addressType") or "", field.root("endpoints"))
 
 
 def _content(obj: Json) -> Json:
@@ -185,43 +167,45 @@ ENDPOINT_SLICES = Resource(
 )
 
 
-def validate_endpoints(endpoints: list[Json], address_type: str, path: Path) -> Errors:
+def validate_endpoints(endpoints: list[Json], address_type: str, path: field.Path) -> field.Errors:
     if len(endpoints) > MAX_ENDPOINTS:
-        yield too_many(path, len(endpoints), MAX_ENDPOINTS)
+        yield field.too_many(path, len(endpoints), MAX_ENDPOINTS)
         return
     for position, endpoint in enumerate(endpoints):
         at = path.index(position)
         yield from _validate_addresses(endpoint.get("addresses") or [], address_type, at.child("addresses"))
         if endpoint.get("nodeName") is not None:
-            yield from dns_subdomain(endpoint["nodeName"], at.child("nodeName"))
+            yield from fields.dns_subdomain(endpoint["nodeName"], at.child("nodeName"))
         topology = endpoint.get("deprecatedTopology") or {}
         deprecated_topology_path = at.child("deprecatedTopology")
         if len(topology) > MAX_TOPOLOGY_LABELS:
-            yield too_many(deprecated_topology_path, len(topology), MAX_TOPOLOGY_LABELS)
+            yield field.too_many(deprecated_topology_path, len(topology), MAX_TOPOLOGY_LABELS)
         yield from validate_labels(topology, deprecated_topology_path)
         if _ZONE_LABEL in topology:
-            yield internal(deprecated_topology_path.key(_ZONE_LABEL), "reserved key was not removed in conversion")
+            yield field.internal(
+                deprecated_topology_path.key(_ZONE_LABEL), "reserved key was not removed in conversion"
+            )
         if endpoint.get("hostname") is not None:
-            yield from dns_label(endpoint["hostname"], at.child("hostname"))
+            yield from fields.dns_label(endpoint["hostname"], at.child("hostname"))
         if endpoint.get("hints") is not None:
             hints = endpoint["hints"]
             hints_path = at.child("hints")
             zones, nodes = hints.get("forZones") or [], hints.get("forNodes") or []
             if len(zones) > MAX_HINTS:
-                yield too_many(hints_path.child("forZones"), len(zones), MAX_HINTS)
+                yield field.too_many(hints_path.child("forZones"), len(zones), MAX_HINTS)
             else:
                 yield from _validate_names(zones, hints_path.child("forZones"), is_valid_label_value)
                 if len(nodes) > MAX_HINTS:
-                    yield too_many(hints_path.child("forNodes"), len(nodes), MAX_HINTS)
+                    yield field.too_many(hints_path.child("forNodes"), len(nodes), MAX_HINTS)
                 else:
                     yield from _validate_names(nodes, hints_path.child("forNodes"), is_dns1123_subdomain)
 
 
-def _validate_addresses(addresses: list[str], address_type: str, path: Path) -> Errors:
+def _validate_addresses(addresses: list[str], address_type: str, path: field.Path) -> field.Errors:
     if not addresses:
-        yield required(path, "must contain at least 1 address")
+        yield field.required(path, "must contain at least 1 address")
     elif len(addresses) > MAX_ADDRESSES:
-        yield too_many(path, len(addresses), MAX_ADDRESSES)
+        yield field.too_many(path, len(addresses), MAX_ADDRESSES)
     for position, address in enumerate(addresses):
         if address_type in (IPV4, IPV6):
             at = path.index(position)
@@ -229,17 +213,17 @@ def _validate_addresses(addresses: list[str], address_type: str, path: Path) -> 
             yield from wrong
             if not wrong:
                 if ip_family(address) != address_type:
-                    yield invalid(path, address, f"must be an {address_type} address")
+                    yield field.invalid(path, address, f"must be an {address_type} address")
                 yield from endpoint_ip(address, at)
         elif address_type == "FQDN":
             yield from fully_qualified_domain_name(address, path.index(position))
 
 
-def _validate_names(hints: Iterable[Json], path: Path, rule: Rule) -> Errors:
+def _validate_names(hints: Iterable[Json], path: field.Path, rule: fields.Rule) -> field.Errors:
     seen: set[str] = set()
     for position, hint in enumerate(hints):
         at, name = path.index(position).child("name"), hint.get("name") or ""
         if name in seen:
-            yield duplicate(at, name)
+            yield field.duplicate(at, name)
         seen.add(name)
-        yield from follow(rule, name, at)
+        yield from fields.follow(rule, name, at)

@@ -16,13 +16,7 @@ from pilothouse.machinery.field import Errors, Path, invalid, not_supported, req
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, annotations_of
-from pilothouse.machinery.validation.names import (
-    is_dns1035_label,
-    is_dns1123_label,
-    is_dns1123_subdomain,
-    is_valid_port_name,
-    is_wildcard_dns1123_subdomain,
-)
+from pilothouse.machinery.validation import names
 
 CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 
@@ -158,7 +152,7 @@ def _service_names(spec: Json) -> Iterator[str]:
 
 def _is_relaxed(name: str) -> bool:
     """Report whether the service name starts with a digit, which older rules forbade."""
-    return bool(is_dns1035_label(name)) and not is_dns1123_label(name)
+    return bool(names.is_dns1035_label(name)) and not names.is_dns1123_label(name)
 
 
 def validate_spec(spec: Json, path: Path, rules: IngressRules) -> Errors:
@@ -189,11 +183,11 @@ def _validate_tls(tls: Json, path: Path, rules: IngressRules) -> Errors:
 
 
 def _validate_host(host: str, path: Path) -> Errors:
-    return follow(is_wildcard_dns1123_subdomain if "*" in host else is_dns1123_subdomain, host, path)
+    return follow(names.is_wildcard_dns1123_subdomain if "*" in host else names.is_dns1123_subdomain, host, path)
 
 
 def _secret_name_errors(tls: Json) -> list[str]:
-    return is_dns1123_subdomain(tls["secretName"]) if tls.get("secretName") else []
+    return names.is_dns1123_subdomain(tls["secretName"]) if tls.get("secretName") else []
 
 
 def _validate_http(rule: Json, path: Path, rules: IngressRules) -> Errors:
@@ -240,7 +234,7 @@ def _validate_backend(backend: Json, path: Path, rules: IngressRules) -> Errors:
         yield from validate_reference(resource, path.child("resource"))
     elif service is not None:
         relaxed = rules.relaxed_service_names or enabled("RelaxedServiceNameValidation")
-        name_rule = is_dns1123_label if relaxed else is_dns1035_label
+        name_rule = names.is_dns1123_label if relaxed else names.is_dns1035_label
         if not service.get("name"):
             yield required(path.child("service", "name"))
         else:
@@ -250,7 +244,7 @@ def _validate_backend(backend: Json, path: Path, rules: IngressRules) -> Errors:
         if name and number:
             yield invalid(path, "", "cannot set both port name & port number")
         elif name:
-            yield from follow(is_valid_port_name, name, path.child("service", "port", "name"))
+            yield from follow(names.is_valid_port_name, name, path.child("service", "port", "name"))
         elif number:
             yield from port_num(number, path.child("service", "port", "number"))
         else:

@@ -5,12 +5,8 @@ from __future__ import annotations
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Cell, Column
 from pilothouse.kube.strategy import SpecAndStatusStrategy, StatusSubresource
+from pilothouse.kube.validation import replica_counts
 from pilothouse.kube.validation.fields import one_of
-from pilothouse.kube.validation.replica_counts import (
-    validate_counts,
-    validate_not_more_than_100_percent,
-    validate_positive_int_or_percent,
-)
 from pilothouse.kube.validation.selectors import shown_selector
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.names import GroupVersionKind
@@ -52,7 +48,7 @@ class PodDisruptionBudgetStatusStrategy(StatusSubresource, PodDisruptionBudgetSt
         status = part(obj, "status")
         yield from validate_conditions(status.get("conditions"), _STATUS.child("conditions"))
         counts = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
-        yield from validate_counts(status, _STATUS, *counts)
+        yield from replica_counts.validate_counts(status, _STATUS, *counts)
 
 
 def _validate_spec(spec: Json, old: Json | None = None) -> Errors:
@@ -69,8 +65,8 @@ def _validate_spec(spec: Json, old: Json | None = None) -> Errors:
             "minAvailable and maxUnavailable cannot be both set",
         )
     for name, limit in limits.items():
-        yield from validate_positive_int_or_percent(limit, _SPEC.child(name))
-        yield from validate_not_more_than_100_percent(limit, _SPEC.child(name))
+        yield from replica_counts.validate_positive_int_or_percent(limit, _SPEC.child(name))
+        yield from replica_counts.validate_not_more_than_100_percent(limit, _SPEC.child(name))
     was_wrong = old is not None and any(validate_label_selector(old.get("selector"), _SPEC))
     rules = LabelSelectorRules(allow_invalid_values=was_wrong)
     yield from validate_label_selector(spec.get("selector"), _SPEC.child("selector"), rules)

@@ -14,14 +14,7 @@ from typing import Protocol
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision
 from pilothouse.apiserver.offload import offload_by_size
-from pilothouse.apiserver.registry.operations import (
-    MakeObject,
-    RequestContext,
-    Result,
-    Updated,
-    UpdateRequest,
-    Validate,
-)
+from pilothouse.apiserver.registry import operations
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.view import RegistryView
@@ -52,7 +45,7 @@ class Escalation:
     authorizer: Authorizer
     feed: PolicyFeed
 
-    async def check_role(self, ctx: RequestContext, obj: Json, *, old: Json | None, name: str) -> None:
+    async def check_role(self, ctx: operations.RequestContext, obj: Json, *, old: Json | None, name: str) -> None:
         """Check a role. `name` is the name in the path, empty for creates. Raise Forbidden."""
         if may_everything(ctx) or await self._allowed(ctx, "escalate", ctx.resource, name=name):
             return
@@ -61,7 +54,7 @@ class Escalation:
         if (_is_aggregated(obj) or _is_aggregated(old or {})) and (await self._missing(ctx, _EVERYTHING)).rules:
             raise _forbidden(ctx, obj, "must have cluster-admin privileges to use the aggregationRule")
 
-    async def check_binding(self, ctx: RequestContext, obj: Json, *, old: Json | None, name: str) -> None:
+    async def check_binding(self, ctx: operations.RequestContext, obj: Json, *, old: Json | None, name: str) -> None:
         """Raises Forbidden, NotFound."""
         reference = obj.get("roleRef") or {}
         role = RoleRef(reference.get("kind", ""), reference.get("name", ""), ctx.namespace)
@@ -77,7 +70,7 @@ class Escalation:
             raise NotFound.of(ctx.resource, role.name) if resource.resource else StatusError(role.missing)
         await self._require(ctx, obj, result.rules)
 
-    async def _allowed(self, ctx: RequestContext, verb: str, role: GroupResource, *, name: str) -> bool:
+    async def _allowed(self, ctx: operations.RequestContext, verb: str, role: GroupResource, *, name: str) -> bool:
         attributes = Attributes(
             user=ctx.user,
             verb=verb,
@@ -90,18 +83,18 @@ class Escalation:
         )
         return (await self.authorizer.authorize(attributes)).decision is Decision.ALLOW
 
-    async def _require(self, ctx: RequestContext, obj: Json, rules: Sequence[PolicyRule]) -> None:
+    async def _require(self, ctx: operations.RequestContext, obj: Json, rules: Sequence[PolicyRule]) -> None:
         await self.feed.catch_up()
         missing = await self._missing(ctx, rules)
         if missing.rules:
             raise _forbidden(ctx, obj, self._complaint(ctx, missing))
 
-    async def _missing(self, ctx: RequestContext, rules: Sequence[PolicyRule]) -> MissingRights:
+    async def _missing(self, ctx: operations.RequestContext, rules: Sequence[PolicyRule]) -> MissingRights:
         owned = self.feed.policy.access(ctx.user, ctx.namespace).rules
         words = sum(rule.words for rule in (*owned, *rules))
         return await offload_by_size(words * _SIZE_OF_A_WORD, missing_rights, owned, rules)
 
-    def _complaint(self, ctx: RequestContext, missing: MissingRights) -> str:
+    def _complaint(self, ctx: operations.RequestContext, missing: MissingRights) -> str:
         user = f"user {quote(ctx.user.name)} (groups={quoted_list(ctx.user.groups)})"
         lines = sorted({str(rule) for rule in missing.rules})
         if not missing.is_all:
@@ -114,7 +107,7 @@ class Escalation:
         return f"{complaint}; resolution errors: [{aggregate(problems)}]"
 
 
-def may_everything(ctx: RequestContext) -> bool:
+def may_everything(ctx: operations.RequestContext) -> bool:
     return SYSTEM_PRIVILEGED_GROUP in ctx.user.groups
 
 
@@ -122,14 +115,14 @@ def _is_aggregated(role: Json) -> bool:
     return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
 
 
-def _forbidden(ctx: RequestContext, obj: Json, reason: str) -> Forbidden:
+def _forbidden(ctx: operations.RequestContext, obj: Json, reason: str) -> Forbidden:
     return Forbidden.of(ctx.resource, name_of(obj), reason)
 
 
 class EscalationCheck(Protocol):
     """Raises to reject. `old` is None for creates; `name` is empty without a name in the path."""
 
-    async def __call__(self, ctx: RequestContext, obj: Json, *, old: Json | None, name: str) -> None: ...
+    async def __call__(self, ctx: operations.RequestContext, obj: Json, *, old: Json | None, name: str) -> None: ...
 
 
 class PolicyBasedStorage(RegistryView):
@@ -137,16 +130,20 @@ class PolicyBasedStorage(RegistryView):
         super().__init__(registry)
         self._check = check
 
-    async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
+    async def create(
+        self, ctx: operations.RequestContext, obj: Json, *, options: WriteOptions, validate: operations.Validate
+    ) -> operations.Result:
         await self._check(ctx, obj, old=None, name="")
         return await super().create(ctx, obj, options=options, validate=validate)
 
-    async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
+    async def update(
+        self, ctx: operations.RequestContext, name: str, update: operations.UpdateRequest
+    ) -> operations.Updated:
         if not may_everything(ctx):
             update = replace(update, make=self._checked(ctx, name, update.make))
         return await super().update(ctx, name, update)
 
-    def _checked(self, ctx: RequestContext, name: str, make: MakeObject) -> MakeObject:
+    def _checked(self, ctx: operations.RequestContext, name: str, make: operations.MakeObject) -> operations.MakeObject:
         async def checked(current: Json | None) -> Json:
             old = deepcopy(current)
             obj = await make(current)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pilothouse.kube.resource import requests
 from pilothouse.kube.resource.names import (
     UNLIMITED,
     dns_label_name,
@@ -14,12 +15,6 @@ from pilothouse.kube.resource.names import (
     validate_uid,
 )
 from pilothouse.kube.resource.printed_claims import printed_allocation
-from pilothouse.kube.resource.requests import (
-    MAX_CONFIGURATIONS,
-    RequestNames,
-    validate_configuration,
-    validate_raw_object,
-)
 from pilothouse.kube.validation.fields import non_empty, required_one_of
 from pilothouse.kube.validation.selectors import validate_node_selector
 from pilothouse.machinery.dataclass import dataclass
@@ -68,7 +63,9 @@ def allocated_devices(status: Json) -> set[DeviceId]:
     return {device_id(result) for result in items(status, "allocation", "devices", "results")}
 
 
-def validate_claim_status(status: Json, old: Json, path: Path, *, names: RequestNames, deleted: bool) -> Errors:
+def validate_claim_status(
+    status: Json, old: Json, path: Path, *, names: requests.RequestNames, deleted: bool
+) -> Errors:
     reserved = path.child("reservedFor")
     yield from validate_set(
         items(status, "reservedFor"), MAX_RESERVED, _validate_user, path=reserved, key=lambda user: text(user, "uid")
@@ -101,7 +98,7 @@ def validate_claim_status(status: Json, old: Json, path: Path, *, names: Request
         results, configs = items(allocation, "results"), items(allocation, "config")
         yield from validate_slice(results, MAX_RESULTS, _result_check(names), where.child("results"))
         # Both the class and the claim contribute configurations.
-        yield from validate_slice(configs, 2 * MAX_CONFIGURATIONS, _config_check(names), where.child("config"))
+        yield from validate_slice(configs, 2 * requests.MAX_CONFIGURATIONS, _config_check(names), where.child("config"))
         if new_allocation.get("nodeSelector") is not None:
             yield from validate_node_selector(new_allocation["nodeSelector"], allocation_path.child("nodeSelector"))
     elif not semantically_equal(new_allocation, old_allocation):
@@ -126,11 +123,11 @@ def _validate_device(device: Json, path: Path, allocated: set[DeviceId]) -> Erro
         yield too_many(path.child("conditions"), len(conditions), MAX_DEVICE_CONDITIONS)
     yield from validate_conditions(conditions, path.child("conditions"))
     if device.get("data") is not None:
-        yield from validate_raw_object(device["data"], path.child("data"))
+        yield from requests.validate_raw_object(device["data"], path.child("data"))
     yield from validate_network_data(device.get("networkData"), path.child("networkData"))
 
 
-def _result_check(names: RequestNames) -> Callable[[Json, Path], Errors]:
+def _result_check(names: requests.RequestNames) -> Callable[[Json, Path], Errors]:
     def check(result: Json, path: Path) -> Errors:
         yield from names.validate(text(result, "request"), path.child("request"))
         yield from validate_driver_name(text(result, "driver"), path.child("driver"))
@@ -143,11 +140,11 @@ def _result_check(names: RequestNames) -> Callable[[Json, Path], Errors]:
     return check
 
 
-def _config_check(names: RequestNames) -> Callable[[Json, Path], Errors]:
+def _config_check(names: requests.RequestNames) -> Callable[[Json, Path], Errors]:
     def check(config: Json, path: Path) -> Errors:
         yield from required_one_of(text(config, "source"), path.child("source"), _SOURCES)
         yield from names.validate_all(config, path)
-        yield from validate_configuration(config, path)
+        yield from requests.validate_configuration(config, path)
 
     return check
 

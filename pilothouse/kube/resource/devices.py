@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pilothouse.kube.resource import names
 from pilothouse.kube.resource.allocations import validate_binding_conditions
-from pilothouse.kube.resource.names import (
-    MAX_QUALIFIED_NAME,
-    UNLIMITED,
-    dns_label_name,
-    validate_map,
-    validate_qualified_name,
-    validate_set,
-    validate_slice,
-)
 from pilothouse.kube.resource.taints import validate_taint
 from pilothouse.kube.validation.fields import dns_subdomain
 from pilothouse.kube.validation.resource_names import is_native
@@ -42,15 +34,15 @@ MAX_VALID_VALUES = 10
 
 
 def validate_device(device: Json, path: Path, *, old: Json | None, per_device_nodes: bool) -> Errors:
-    yield from dns_label_name(text(device, "name"), path.child("name"))
+    yield from names.dns_label_name(text(device, "name"), path.child("name"))
     attributes, capacity = part(device, "attributes"), part(device, "capacity")
     if (count := len(attributes) + len(capacity)) > MAX_ATTRIBUTES_AND_CAPACITIES:
         reason = f"the total number of attributes and capacities must not exceed {MAX_ATTRIBUTES_AND_CAPACITIES}"
         yield invalid(path, count, reason)
     yield from _validate_qualities(device, path)
     if old is None or not semantically_equal(old.get("taints"), device.get("taints")):
-        yield from validate_slice(items(device, "taints"), MAX_TAINTS, validate_taint, path.child("taints"))
-    yield from validate_set(
+        yield from names.validate_slice(items(device, "taints"), MAX_TAINTS, validate_taint, path.child("taints"))
+    yield from names.validate_set(
         items(device, "consumesCounters"),
         MAX_COUNTER_SETS_PER_DEVICE,
         lambda consumption, path: validate_counters(consumption, path, name_field="counterSet"),
@@ -80,13 +72,13 @@ def _validate_qualities(device: Json, path: Path) -> Errors:
         "capacity": validate_shared_capacity if shared else validate_exclusive_capacity,
     }
     for field, check in checks.items():
-        yield from validate_map(
+        yield from names.validate_map(
             part(device, field),
-            UNLIMITED,
-            check_key=validate_qualified_name,
+            names.UNLIMITED,
+            check_key=names.validate_qualified_name,
             check=check,
             path=path.child(field),
-            shown_length=MAX_QUALIFIED_NAME,
+            shown_length=names.MAX_QUALIFIED_NAME,
         )
 
 
@@ -115,16 +107,16 @@ def validate_counter_set(counter_set: Json, path: Path) -> Errors:
 
 def validate_counters(owner: Json, path: Path, *, name_field: str) -> Errors:
     if name := text(owner, name_field):
-        yield from dns_label_name(name, path.child(name_field))
+        yield from names.dns_label_name(name, path.child(name_field))
     else:
         yield required(path.child(name_field))
     if not part(owner, "counters"):
         yield required(path.child("counters"))
         return
-    yield from validate_map(
+    yield from names.validate_map(
         part(owner, "counters"),
         MAX_COUNTERS,
-        check_key=dns_label_name,
+        check_key=names.dns_label_name,
         check=lambda counter, where: iter(()),
         path=path.child("counters"),
         shown_length=63,
@@ -194,7 +186,7 @@ def _validate_values(values: Sequence[Quantity], default: Quantity, whole: Quant
         if value > whole:
             yield invalid(where, str(value), f"option is larger than capacity value: {whole}")
 
-    yield from validate_set(values, MAX_VALID_VALUES, check, path=path, key=lambda value: value.value())
+    yield from names.validate_set(values, MAX_VALID_VALUES, check, path=path, key=lambda value: value.value())
     if len(values) > MAX_VALID_VALUES or all(value.compare(default) for value in values):
         yield invalid(path, str(default), "default value is not valid according to the requestPolicy")
 

@@ -11,12 +11,7 @@ from pilothouse.kube.core.pods.validation.network_volumes import validate_csi_dr
 from pilothouse.kube.validation.fields import dns_subdomain, follow
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, too_long, too_many
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.validation.names import (
-    is_c_identifier,
-    is_dns1123_label,
-    is_dns1123_subdomain,
-    is_dns1123_subdomain_caseless,
-)
+from pilothouse.machinery.validation import names
 
 __all__ = ["validate_driver_name"]
 
@@ -33,7 +28,7 @@ _SHORTEST_SHOWN_KEY = 16
 
 
 def dns_label_name(name: str, path: Path) -> Errors:
-    return follow(is_dns1123_label, name, path)
+    return follow(names.is_dns1123_label, name, path)
 
 
 def validate_pool_name(name: str, path: Path) -> Errors:
@@ -54,7 +49,7 @@ def validate_resource_pool_name(name: str, path: Path) -> Errors:
         if not part:
             yield invalid(path, name, f"segment {position}: must not be empty")
         else:
-            for message in is_dns1123_subdomain(part):
+            for message in names.is_dns1123_subdomain(part):
                 yield invalid(path, part, f"segment {position}: {message}")
 
 
@@ -62,7 +57,7 @@ def validate_long_name_caseless(name: str, path: Path) -> Errors:
     if not name:
         yield required(path)
     else:
-        yield from follow(is_dns1123_subdomain_caseless, name, path)
+        yield from follow(names.is_dns1123_subdomain_caseless, name, path)
 
 
 def validate_class_name(name: str, path: Path) -> Errors:
@@ -98,7 +93,7 @@ def validate_fully_qualified_name(name: str, path: Path) -> Errors:
 def _validate_identifier(text: str, path: Path) -> Errors:
     if len(text.encode()) > MAX_ID:
         yield too_long(path, MAX_ID)
-    yield from follow(is_c_identifier, text, path)
+    yield from follow(names.is_c_identifier, text, path)
 
 
 def validate_uid(text: str, path: Path) -> Errors:

@@ -13,14 +13,7 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.scheduling.priorityclasses import GROUP, HIGHEST_USER_PRIORITY
 from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
-from pilothouse.kube.validation.fields import (
-    dns_label,
-    dns_subdomain,
-    in_limits,
-    non_empty,
-    one_of,
-    qualified_name,
-)
+from pilothouse.kube.validation import fields
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required, root, too_many
 from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.conditions import validate_conditions
@@ -59,7 +52,7 @@ def validate_group(group: Json, path: Path) -> Errors:
     gang = policy.get("gang")
     if gang is not None:
         count, where = gang.get("minCount") or 0, scheduling_policy_path.child("gang", "minCount")
-        yield from in_limits(count, where, at_least=1) if count else iter([required(where)])
+        yield from fields.in_limits(count, where, at_least=1) if count else iter([required(where)])
     for name, check in _CHECKS.items():
         if _is_given(group.get(name)):
             yield from check(group[name], path.child(name))
@@ -100,7 +93,7 @@ def keyed_list(values: Sequence[Json], most: int, check: Check, path: Path) -> E
 
 
 def required_name(value: str, path: Path, rule: Check) -> Errors:
-    yield from rule(value, path) if value else non_empty(value, path)
+    yield from rule(value, path) if value else fields.non_empty(value, path)
 
 
 def _is_given(value: object) -> bool:
@@ -113,7 +106,7 @@ def _validate_constraints(constraints: Json, path: Path) -> Errors:
         yield too_many(where, len(topologies), MAX_TOPOLOGIES)
         return
     for position, topology in enumerate(topologies):
-        yield from required_name(text(topology, "key"), where.index(position).child("key"), qualified_name)
+        yield from required_name(text(topology, "key"), where.index(position).child("key"), fields.qualified_name)
 
 
 def _validate_claims(claims: Sequence[Json], path: Path) -> Errors:
@@ -123,18 +116,20 @@ def _validate_claims(claims: Sequence[Json], path: Path) -> Errors:
 def _validate_claim(claim: Json, path: Path) -> Errors:
     sources = ("resourceClaimName", "resourceClaimTemplateName")
     yield from exactly_one_of(claim, sources, path)
-    yield from required_name(text(claim, "name"), path.child("name"), dns_label)
+    yield from required_name(text(claim, "name"), path.child("name"), fields.dns_label)
     for name in sources:
         if claim.get(name) is not None:
-            yield from dns_subdomain(claim[name], path.child(name))
+            yield from fields.dns_subdomain(claim[name], path.child(name))
 
 
 _CHECKS: dict[str, Check] = {
     "schedulingConstraints": _validate_constraints,
     "resourceClaims": _validate_claims,
-    "disruptionMode": lambda mode, path: one_of(mode, path, _DISRUPTION_MODES),
-    "priorityClassName": dns_subdomain,
-    "priority": lambda value, path: in_limits(value, path, at_least=_LOWEST_PRIORITY, at_most=HIGHEST_USER_PRIORITY),
+    "disruptionMode": lambda mode, path: fields.one_of(mode, path, _DISRUPTION_MODES),
+    "priorityClassName": fields.dns_subdomain,
+    "priority": lambda value, path: fields.in_limits(
+        value, path, at_least=_LOWEST_PRIORITY, at_most=HIGHEST_USER_PRIORITY
+    ),
 }
 
 
@@ -194,15 +189,15 @@ def _validate_template_reference(reference: Json, path: Path) -> Errors:
     yield from exactly_one_of(reference, ("workload",), path)
     workload, where = reference.get("workload"), path.child("workload")
     if workload is not None:
-        yield from required_name(text(workload, "workloadName"), where.child("workloadName"), dns_subdomain)
+        yield from required_name(text(workload, "workloadName"), where.child("workloadName"), fields.dns_subdomain)
         name = text(workload, "podGroupTemplateName")
-        yield from required_name(name, where.child("podGroupTemplateName"), dns_label)
+        yield from required_name(name, where.child("podGroupTemplateName"), fields.dns_label)
 
 
 def _validate_claim_statuses(statuses: Sequence[Json], path: Path) -> Errors:
     def check(status: Json, where: Path) -> Errors:
         if (name := status.get("resourceClaimName")) is not None:
-            yield from dns_subdomain(name, where.child("resourceClaimName"))
+            yield from fields.dns_subdomain(name, where.child("resourceClaimName"))
 
     return keyed_list(statuses, MAX_RESOURCE_CLAIMS, check, path)
 

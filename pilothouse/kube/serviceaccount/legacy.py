@@ -14,15 +14,7 @@ from pilothouse.apiserver.authn.interface import NO_REMARKS, InvalidToken, Token
 from pilothouse.apiserver.authn.service_accounts import group_names, user_name
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.registry.own_access import OwnAccess
-from pilothouse.controllers.serviceaccount.token_secrets import (
-    CLAIMED_NAME,
-    CLAIMED_NAMESPACE,
-    CLAIMED_SECRET,
-    CLAIMED_UID,
-    INVALID_SINCE,
-    LAST_USED,
-    refers_to,
-)
+from pilothouse.controllers.serviceaccount import token_secrets
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kube.serviceaccount.authenticator import AUTO_TOKENS, INVALID_AUTO_TOKENS, LEGACY_TOKENS, MANUAL_TOKENS
 from pilothouse.kube.serviceaccount.validator import TokenGetter
@@ -42,10 +34,10 @@ _WARNING = (
 )
 _REQUIRED = {
     "sub": "sub claim is missing",
-    CLAIMED_NAMESPACE: "namespace claim is missing",
-    CLAIMED_SECRET: "secretName claim is missing",
-    CLAIMED_NAME: "serviceAccountName claim is missing",
-    CLAIMED_UID: "serviceAccountUID claim is missing",
+    token_secrets.CLAIMED_NAMESPACE: "namespace claim is missing",
+    token_secrets.CLAIMED_SECRET: "secretName claim is missing",
+    token_secrets.CLAIMED_NAME: "serviceAccountName claim is missing",
+    token_secrets.CLAIMED_UID: "serviceAccountUID claim is missing",
 }
 
 
@@ -58,11 +50,14 @@ class SecretUses:
 
     async def note(self, secret: Json) -> None:
         today = self.clock().date()
-        if labels_of(secret).get(LAST_USED) in (today.isoformat(), (today + timedelta(days=1)).isoformat()):
+        if labels_of(secret).get(token_secrets.LAST_USED) in (
+            today.isoformat(),
+            (today + timedelta(days=1)).isoformat(),
+        ):
             return
 
         def label(current: Json) -> None:
-            metadata(current)["labels"] = labels_of(current) | {LAST_USED: today.isoformat()}
+            metadata(current)["labels"] = labels_of(current) | {token_secrets.LAST_USED: today.isoformat()}
 
         try:
             await self.secrets.update(secret, label)
@@ -83,24 +78,28 @@ class LegacyValidator:
         for claim, problem in _REQUIRED.items():
             if not text(claims, claim):
                 raise InvalidToken(problem)
-        namespace, name = claims[CLAIMED_NAMESPACE], claims[CLAIMED_NAME]
+        namespace, name = claims[token_secrets.CLAIMED_NAMESPACE], claims[token_secrets.CLAIMED_NAME]
         if claims["sub"] != user_name(namespace, name):
             raise InvalidToken("sub claim is invalid")
         groups = (*group_names(namespace), ALL_AUTHENTICATED)
-        return identity(claims["sub"], uid=claims[CLAIMED_UID], groups=groups)
+        return identity(claims["sub"], uid=claims[token_secrets.CLAIMED_UID], groups=groups)
 
     async def validate(self, claims: Json, token: str) -> TokenRemarks:
         """Raises InvalidToken."""
         LEGACY_TOKENS.inc()
         if not self.lookup:
             return NO_REMARKS
-        secret = await self.getter.secret(claims[CLAIMED_NAMESPACE], claims[CLAIMED_SECRET])
+        secret = await self.getter.secret(claims[token_secrets.CLAIMED_NAMESPACE], claims[token_secrets.CLAIMED_SECRET])
         if secret is None or is_deleting(secret):
             raise InvalidToken("Token has been invalidated")
         stored_token = base64.b64decode((secret.get("data") or {}).get("token") or "")
         if not hmac.compare_digest(stored_token, token.encode()):
             raise InvalidToken("Token does not match server's copy")
-        namespace, name, uid = claims[CLAIMED_NAMESPACE], claims[CLAIMED_NAME], claims[CLAIMED_UID]
+        namespace, name, uid = (
+            claims[token_secrets.CLAIMED_NAMESPACE],
+            claims[token_secrets.CLAIMED_NAME],
+            claims[token_secrets.CLAIMED_UID],
+        )
         account = await self.getter.service_account(namespace, name)
         if account is None:
             raise InvalidToken(NotFound.of(GroupResource("", "serviceaccounts"), name).message)
@@ -108,12 +107,12 @@ class LegacyValidator:
             raise InvalidToken(f"ServiceAccount {namespace}/{name} has been deleted")
         if uid_of(account) != uid:
             raise InvalidToken(f"ServiceAccount UID ({uid_of(account)}) does not match claim ({uid})")
-        if labels_of(secret).get(INVALID_SINCE):
+        if labels_of(secret).get(token_secrets.INVALID_SINCE):
             INVALID_AUTO_TOKENS.inc()
             await self.uses.note(secret)
             raise InvalidToken(_invalidated(secret, account))
         await self.uses.note(secret)
-        return _remarks(claims["sub"], name_of(secret), generated=refers_to(account, name_of(secret)))
+        return _remarks(claims["sub"], name_of(secret), generated=token_secrets.refers_to(account, name_of(secret)))
 
 
 def _remarks(subject: str, secret: str, *, generated: bool) -> TokenRemarks:
@@ -128,5 +127,5 @@ def _invalidated(secret: Json, account: Json) -> str:
     return (
         f"the token in secret {namespace}/{name_of(secret)} for service account {namespace}/{name_of(account)} has been"
         " marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the"
-        f" '{INVALID_SINCE}' label from the secret to temporarily allow use of this token"
+        f" '{token_secrets.INVALID_SINCE}' label from the secret to temporarily allow use of this token"
     )

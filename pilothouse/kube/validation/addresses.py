@@ -8,15 +8,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.machinery.field import Errors, Path, invalid
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.validation.addresses import (
-    Address,
-    Cidr,
-    format_ip,
-    is_valid_cidr_for_legacy_field,
-    is_valid_ip_for_legacy_field,
-    parse_cidr_sloppy,
-    parse_ip_sloppy,
-)
+from pilothouse.machinery.validation import addresses
 
 IPV4 = "IPv4"
 IPV6 = "IPv6"
@@ -29,36 +21,36 @@ _LINK_LOCAL_MULTICAST = IPv4Network("224.0.0.0/24")
 
 def legacy_ip(path: Path, value: str, *, old: Collection[str] = ()) -> Errors:
     """Validate an address in a field older than the strict notation."""
-    return is_valid_ip_for_legacy_field(path, value, strict=enabled("StrictIPCIDRValidation"), old=old)
+    return addresses.is_valid_ip_for_legacy_field(path, value, strict=enabled("StrictIPCIDRValidation"), old=old)
 
 
 def legacy_cidr(path: Path, value: str, *, old: Collection[str] = ()) -> Errors:
     """As `legacy_ip`, of a range."""
-    return is_valid_cidr_for_legacy_field(path, value, strict=enabled("StrictIPCIDRValidation"), old=old)
+    return addresses.is_valid_cidr_for_legacy_field(path, value, strict=enabled("StrictIPCIDRValidation"), old=old)
 
 
 def ip_family(text: str) -> str:
     """Return IPv4, IPv6 or an empty string. IPv4-mapped IPv6 addresses are IPv4."""
-    address = parse_ip_sloppy(text)
+    address = addresses.parse_ip_sloppy(text)
     if address is None:
         return ""
     return IPV4 if isinstance(_unmapped(address), IPv4Address) else IPV6
 
 
 def cidr_family(text: str) -> str:
-    cidr = parse_cidr_sloppy(text)
+    cidr = addresses.parse_cidr_sloppy(text)
     return "" if cidr is None else ip_family(str(cidr.address))
 
 
 def not_an_ip(name: str, path: Path) -> Errors:
     """Reject an IP address as a host name."""
-    if parse_ip_sloppy(name) is not None:
+    if addresses.parse_ip_sloppy(name) is not None:
         yield invalid(path, name, "must be a DNS name, not an IP address")
 
 
 def endpoint_ip(text: str, path: Path) -> Errors:
     """Require a reachable address: not unspecified, loopback or link-local."""
-    parsed = parse_ip_sloppy(text)
+    parsed = addresses.parse_ip_sloppy(text)
     if parsed is None:
         yield invalid(path, text, "must be a valid IP address")
         return
@@ -75,11 +67,11 @@ def endpoint_ip(text: str, path: Path) -> Errors:
 
 def warnings_for_ip(text: str, path: Path) -> list[str]:
     """Return warnings about a legacy notation of an address."""
-    address = parse_ip_sloppy(text)
+    address = addresses.parse_ip_sloppy(text)
     if address is None:
         return []
     if _is_lenient_ip(text):
-        return [f"{path}: non-standard IP address {quote(text)} is invalid: use {quote(format_ip(address))}"]
+        return [f"{path}: non-standard IP address {quote(text)} is invalid: use {quote(addresses.format_ip(address))}"]
     if isinstance(address, IPv6Address) and str(address) != text:
         canonical = quote(str(address))
         return [f"{path}: IPv6 address {quote(text)} should be in RFC 5952 canonical format ({canonical})"]
@@ -88,7 +80,7 @@ def warnings_for_ip(text: str, path: Path) -> list[str]:
 
 def warnings_for_cidr(text: str, path: Path) -> list[str]:
     """Return warnings about a legacy notation of a CIDR."""
-    cidr = parse_cidr_sloppy(text)
+    cidr = addresses.parse_cidr_sloppy(text)
     if cidr is None:
         return []
     canonical = f"{cidr.address}/{cidr.bits}"
@@ -96,7 +88,7 @@ def warnings_for_cidr(text: str, path: Path) -> list[str]:
         return []
     warnings = []
     if cidr.has_host_bits:
-        single = f"{format_ip(cidr.address)}/{cidr.address.max_prefixlen}"
+        single = f"{addresses.format_ip(cidr.address)}/{cidr.address.max_prefixlen}"
         meant = f"{quote(_network(cidr))} or {quote(single)}"
         warnings.append(f"{path}: CIDR value {quote(text)} is ambiguous in this context (should be {meant}?)")
     if _is_lenient_cidr(text):
@@ -108,12 +100,12 @@ def warnings_for_cidr(text: str, path: Path) -> list[str]:
     return warnings
 
 
-def _unmapped(address: Address) -> Address:
+def _unmapped(address: addresses.Address) -> addresses.Address:
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
 
 
-def _is_link_local_multicast(address: Address) -> bool:
+def _is_link_local_multicast(address: addresses.Address) -> bool:
     if isinstance(address, IPv4Address):
         return address in _LINK_LOCAL_MULTICAST
     first, second = address.packed[:2]
@@ -122,19 +114,19 @@ def _is_link_local_multicast(address: Address) -> bool:
 
 def _is_lenient_ip(text: str) -> bool:
     """Report whether only the lenient rules accept the address: leading zeros, or IPv4-mapped IPv6."""
-    return any(is_valid_ip_for_legacy_field(Path(), text))
+    return any(addresses.is_valid_ip_for_legacy_field(Path(), text))
 
 
 def _is_lenient_cidr(text: str) -> bool:
     """The same for the notation of a CIDR; bits beyond the prefix are another matter."""
-    cidr = parse_cidr_sloppy(text)
+    cidr = addresses.parse_cidr_sloppy(text)
     address, _, bits = text.partition("/")
     if cidr is None or _is_lenient_ip(address):
         return cidr is not None
     return bits != str(cidr.bits)
 
 
-def _network(cidr: Cidr) -> str:
+def _network(cidr: addresses.Cidr) -> str:
     """Return the network as Go prints it: IPv4-mapped networks as IPv4."""
     mapped = cidr.address.ipv4_mapped if isinstance(cidr.address, IPv6Address) else None
     if mapped is not None and cidr.bits >= 96:

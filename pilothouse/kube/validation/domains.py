@@ -7,12 +7,7 @@ from collections.abc import Mapping
 from pilothouse.kube.validation.fields import Rule, dns_subdomain
 from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.validation.names import (
-    is_dns1123_label,
-    is_dns1123_subdomain,
-    is_qualified_name,
-    name_is_dns_subdomain,
-)
+from pilothouse.machinery.validation import names
 from pilothouse.machinery.validation.object_meta import TOTAL_ANNOTATION_SIZE_LIMIT, annotations_size
 from pilothouse.machinery.validation.pattern_format import PatternFormat, regex_error
 
@@ -42,7 +37,7 @@ def user_annotations(annotations: Mapping[str, str], path: Path) -> Errors:
         name = key.lower()
         if not name:
             yield required(path)
-        elif problems := is_qualified_name(name):
+        elif problems := names.is_qualified_name(name):
             for problem in problems:
                 yield invalid(path, name, problem)
         elif name.count("/") != 1:
@@ -57,12 +52,12 @@ def fully_qualified_domain_name(value: str, path: Path) -> Errors:
         yield required(path)
         return
     name = value.removesuffix(".")
-    if errors := is_dns1123_subdomain(name):
+    if errors := names.is_dns1123_subdomain(name):
         yield invalid(path, name, ",".join(errors))
     elif "." not in name:
         yield invalid(path, name, ONE_SEGMENT)
     else:
-        labels = ((label, is_dns1123_label(label)) for label in name.split("."))
+        labels = ((label, names.is_dns1123_label(label)) for label in name.split("."))
         for label, complaints in labels:
             if complaints:
                 yield invalid(path, label, ",".join(complaints))
@@ -90,10 +85,10 @@ def validate_signer_name(name: str, path: Path) -> Errors:
     domain, _, rest = name.partition("/")
     if len(domain.encode()) > _MAX_DOMAIN:
         yield too_long(path, _MAX_DOMAIN)
-    yield from _validate_parts(domain, is_dns1123_label, path)
+    yield from _validate_parts(domain, names.is_dns1123_label, path)
     if "." not in domain:
         yield invalid(path, domain, ONE_SEGMENT)
-    yield from _validate_parts(rest, is_dns1123_subdomain, path)
+    yield from _validate_parts(rest, names.is_dns1123_subdomain, path)
     if len(name.encode()) > _MAX_NAME:
         yield too_long(path, _MAX_NAME)
 
@@ -111,8 +106,8 @@ def cluster_trust_bundle_name_problems(signer: str, name: str, prefix: bool) -> 
     if not signer:
         if ":" in name:
             return ['ClusterTrustBundle without signer name must not have ":" in its name']
-        return name_is_dns_subdomain(name, prefix)
+        return names.name_is_dns_subdomain(name, prefix)
     required = signer.replace("/", ":") + ":"
     if not name.startswith(required):
         return [f"ClusterTrustBundle for signerName {signer} must be named with prefix {required}"]
-    return name_is_dns_subdomain(name.removeprefix(required), prefix)
+    return names.name_is_dns_subdomain(name.removeprefix(required), prefix)

@@ -7,12 +7,7 @@ from typing import TypeAlias
 
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
 from pilothouse.machinery.quantity import Quantity
-from pilothouse.machinery.validation.names import (
-    is_dns1123_label,
-    is_dns1123_subdomain,
-    is_qualified_name,
-    is_valid_port_name,
-)
+from pilothouse.machinery.validation import names
 from pilothouse.machinery.validation.pattern_format import IS_NEGATIVE_ERROR, is_valid_port_num
 
 Rule: TypeAlias = Callable[[str], list[str]]
@@ -29,15 +24,15 @@ def follow(rule: Rule, value: str, path: Path) -> Errors:
 
 
 def dns_label(value: str, path: Path) -> Errors:
-    return follow(is_dns1123_label, value, path)
+    return follow(names.is_dns1123_label, value, path)
 
 
 def dns_subdomain(value: str, path: Path) -> Errors:
-    return follow(is_dns1123_subdomain, value, path)
+    return follow(names.is_dns1123_subdomain, value, path)
 
 
 def qualified_name(value: str, path: Path) -> Errors:
-    return follow(is_qualified_name, value, path)
+    return follow(names.is_qualified_name, value, path)
 
 
 def non_empty(value: object, path: Path, detail: str = "") -> Errors:
@@ -110,7 +105,7 @@ def port_num(port: int, path: Path) -> Errors:
 
 
 def port_num_or_name(port: int | str, path: Path) -> Errors:
-    return follow(is_valid_port_name, port, path) if isinstance(port, str) else port_num(port, path)
+    return follow(names.is_valid_port_name, port, path) if isinstance(port, str) else port_num(port, path)
 
 
 _LEAST = 10 * 60

@@ -9,17 +9,9 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import Any
 
+from pilothouse.machinery.apply import fieldset
 from pilothouse.machinery.apply.all_fields import all_fields_in, is_exact
 from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom
-from pilothouse.machinery.apply.fieldset import (
-    MEMBER,
-    FieldSet,
-    below,
-    node_union,
-    ordered,
-    recursive_difference,
-    union,
-)
 from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, json_equal
@@ -29,33 +21,33 @@ from pilothouse.machinery.objects import Json, json_equal
 class Comparison:
     """Fields in which a new value differs from an old one."""
 
-    added: FieldSet = field(default_factory=dict)
-    modified: FieldSet = field(default_factory=dict)
-    removed: FieldSet = field(default_factory=dict)
+    added: fieldset.FieldSet = field(default_factory=dict)
+    modified: fieldset.FieldSet = field(default_factory=dict)
+    removed: fieldset.FieldSet = field(default_factory=dict)
 
     @property
-    def present(self) -> FieldSet:
+    def present(self) -> fieldset.FieldSet:
         """Modified and added fields."""
-        return union(self.modified, self.added)
+        return fieldset.union(self.modified, self.added)
 
-    def without(self, excluded: FieldSet) -> Comparison:
+    def without(self, excluded: fieldset.FieldSet) -> Comparison:
         """Return the comparison without the members of `excluded` and everything below them."""
         if not excluded:
             return self
         sets = (self.added, self.modified, self.removed)
-        return Comparison(*(recursive_difference(fields, excluded) if fields else fields for fields in sets))
+        return Comparison(*(fieldset.recursive_difference(fields, excluded) if fields else fields for fields in sets))
 
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
     """Difference of one node; None where a set does not contain the node."""
 
-    added: FieldSet | None = None
-    modified: FieldSet | None = None
-    removed: FieldSet | None = None
+    added: fieldset.FieldSet | None = None
+    modified: fieldset.FieldSet | None = None
+    removed: fieldset.FieldSet | None = None
 
 
-_CHANGED = _Difference(modified=MEMBER)
+_CHANGED = _Difference(modified=fieldset.MEMBER)
 
 
 def compare(atom: Atom, old: Any, new: Any) -> Comparison:
@@ -66,12 +58,14 @@ def compare(atom: Atom, old: Any, new: Any) -> Comparison:
     return Comparison(difference.added or {}, difference.modified or {}, difference.removed or {})
 
 
-def changed_node(atom: Atom, old: Any, new: Any) -> FieldSet | None:
+def changed_node(atom: Atom, old: Any, new: Any) -> fieldset.FieldSet | None:
     """Return the node of added and modified fields, or None. Raises Unkeyed."""
     difference = _compare(atom, old, new)
     if difference is None or difference.added is None:
         return None if difference is None else difference.modified
-    return difference.added if difference.modified is None else node_union(difference.modified, difference.added)
+    return (
+        difference.added if difference.modified is None else fieldset.node_union(difference.modified, difference.added)
+    )
 
 
 def _compare(atom: Atom, old: Any, new: Any) -> _Difference | None:
@@ -85,9 +79,9 @@ def _compare(atom: Atom, old: Any, new: Any) -> _Difference | None:
             return _compare_maps(atom, atom.map, old, new)
         if not isinstance(old, dict) and not isinstance(new, dict):
             return _compare_leaves(old, new)
-        added = below(all_fields_in(atom, new)) if isinstance(new, dict) else {}
-        removed = below(all_fields_in(atom, old)) if isinstance(old, dict) else {}
-        return _Difference(added or None, MEMBER, removed or None)
+        added = fieldset.below(all_fields_in(atom, new)) if isinstance(new, dict) else {}
+        removed = fieldset.below(all_fields_in(atom, old)) if isinstance(old, dict) else {}
+        return _Difference(added or None, fieldset.MEMBER, removed or None)
     if atom.map is not None:
         return _compare_maps(atom, atom.map, old, new)
     if atom.list is not None and atom.list.associative:
@@ -113,10 +107,10 @@ def _compare_maps(whole: Atom, atom: MapAtom, old: Any, new: Any) -> _Difference
     return differences.outcome()
 
 
-def _only_in(atom: Atom, one: Json, other: Json) -> FieldSet:
+def _only_in(atom: Atom, one: Json, other: Json) -> fieldset.FieldSet:
     """Return the members of one map missing in the other, each with its content."""
     members = {name: value for name, value in one.items() if name not in other}
-    return below(all_fields_in(atom, members)) if members else {}
+    return fieldset.below(all_fields_in(atom, members)) if members else {}
 
 
 def _compare_lists(atom: ListAtom, old: Any, new: Any) -> _Difference | None:
@@ -134,9 +128,13 @@ def _compare_lists(atom: ListAtom, old: Any, new: Any) -> _Difference | None:
             differences.put(element, _compare_leaves(old_items, new_items))
             continue
         if new_items:
-            differences.added[element] = MEMBER if len(new_items) > 1 else all_fields_in(atom.element, new_items[0])
+            differences.added[element] = (
+                fieldset.MEMBER if len(new_items) > 1 else all_fields_in(atom.element, new_items[0])
+            )
         if old_items:
-            differences.removed[element] = MEMBER if len(old_items) > 1 else all_fields_in(atom.element, old_items[0])
+            differences.removed[element] = (
+                fieldset.MEMBER if len(old_items) > 1 else all_fields_in(atom.element, old_items[0])
+            )
     return differences.outcome()
 
 
@@ -152,9 +150,9 @@ class _Differences:
 
     __slots__ = ("added", "modified", "removed")
 
-    def __init__(self, added: FieldSet, removed: FieldSet) -> None:
+    def __init__(self, added: fieldset.FieldSet, removed: fieldset.FieldSet) -> None:
         self.added = added
-        self.modified: FieldSet = {}
+        self.modified: fieldset.FieldSet = {}
         self.removed = removed
 
     def put(self, key: str, difference: _Difference | None) -> None:
@@ -171,5 +169,5 @@ class _Differences:
         if not (self.added or self.modified or self.removed):
             return None
         return _Difference(
-            *(ordered(fields) if fields else None for fields in (self.added, self.modified, self.removed))
+            *(fieldset.ordered(fields) if fields else None for fields in (self.added, self.modified, self.removed))
         )

@@ -13,25 +13,17 @@ from typing import Any
 
 from pilothouse.machinery.gofmt import go_string, go_value
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.patch import strategic_lists
-from pilothouse.machinery.patch.interface import (
-    MalformedPatch,
-    PatchFailed,
-    PatchSchema,
-    list_field,
-    strategy_of,
-    struct_field,
-)
+from pilothouse.machinery.patch import interface, strategic_lists
 from pilothouse.machinery.patch.merge_patch import copied
 from pilothouse.machinery.patch.strategic_lists import ListField, element_type
 
 
-def apply(document: Json, patch: Json, schema: PatchSchema) -> Json:
+def apply(document: Json, patch: Json, schema: interface.PatchSchema) -> Json:
     """Return the patched document; modifies `document`. Raises MalformedPatch, PatchDoesNotApply and PatchFailed."""
     return merge_object(document, copied(patch), schema)
 
 
-def merge_object(original: Json, patch: Json, schema: PatchSchema) -> Json:
+def merge_object(original: Json, patch: Json, schema: interface.PatchSchema) -> Json:
     """Return the merged object; modifies both arguments."""
     if strategic_lists.PATCH in patch:
         return _directed(patch)
@@ -42,7 +34,7 @@ def merge_object(original: Json, patch: Json, schema: PatchSchema) -> Json:
             raise strategic_lists.bad_type([], order)
         name = strategic_lists.field_of(key, strategic_lists.SET_ELEMENT_ORDER)
         live, changed = _list_in(original, name), _list_in(patch, name)
-        field = ListField(list_field(schema, name), merge_object)
+        field = ListField(interface.list_field(schema, name), merge_object)
         merged = merge_in_order(field, live=live, changed=changed, order=order)
         if merged is not None:
             original[name] = merged
@@ -58,7 +50,7 @@ def _directed(patch: Json) -> Json:
         return {key: value for key, value in patch.items() if key != strategic_lists.PATCH}
     if directive == strategic_lists.DELETE:
         return {}
-    raise PatchFailed(f"unknown patch type: {go_string(directive)} in map: {go_value(patch)}")
+    raise interface.PatchFailed(f"unknown patch type: {go_string(directive)} in map: {go_value(patch)}")
 
 
 def _retain_keys(original: Json, patch: Json) -> None:
@@ -71,7 +63,7 @@ def _retain_keys(original: Json, patch: Json) -> None:
         key for key, value in patch.items() if value is not None and not strategic_lists.is_parallel_list(key)
     }
     if retained is None or not set_by_patch <= retained:
-        raise MalformedPatch("invalid patch format of retainKeys")
+        raise interface.MalformedPatch("invalid patch format of retainKeys")
     for key in original.keys() - retained:
         del original[key]
 
@@ -84,7 +76,7 @@ def _list_in(document: Json, name: str) -> list[Any] | None:
     return list(document[name])
 
 
-def _merge_member(original: Json, key: str, value: Any, schema: PatchSchema) -> None:
+def _merge_member(original: Json, key: str, value: Any, schema: interface.PatchSchema) -> None:
     deletes = key.startswith(strategic_lists.DELETE_FROM_PRIMITIVE_LIST)
     if deletes:
         key = strategic_lists.field_of(key, strategic_lists.DELETE_FROM_PRIMITIVE_LIST) or key
@@ -97,11 +89,13 @@ def _merge_member(original: Json, key: str, value: Any, schema: PatchSchema) -> 
             else:
                 original[key] = strategic_lists.cleaned(value, keep_nulls=False)
     elif isinstance(value, dict):
-        field = struct_field(schema, key)
-        replaces = strategy_of(field) == strategic_lists.REPLACE
+        field = interface.struct_field(schema, key)
+        replaces = interface.strategy_of(field) == strategic_lists.REPLACE
         original[key] = value if replaces else merge_object(original[key], value, field)
     elif isinstance(value, list):
-        original[key] = ListField(list_field(schema, key), merge_object).merge(original[key], value, deletes=deletes)
+        original[key] = ListField(interface.list_field(schema, key), merge_object).merge(
+            original[key], value, deletes=deletes
+        )
     else:
         original[key] = value
 
@@ -135,7 +129,7 @@ def check_order(field: ListField, changed: list[Any], order: list[Any]) -> None:
             lists = (
                 f"{go_value(changed)}\n doesn't match {strategic_lists.SET_ELEMENT_ORDER} list:\n{go_value(order)}\n"
             )
-            raise PatchFailed(f"The order in patch list:\n{lists}")
+            raise interface.PatchFailed(f"The order in patch list:\n{lists}")
 
 
 def _server_order(field: ListField, live: list[Any], changed: list[Any]) -> list[Any]:
@@ -159,4 +153,4 @@ def _check_elements(field: ListField, order: list[Any]) -> None:
         return
     for position, element in enumerate(order):
         if not isinstance(element, dict):
-            raise PatchFailed(f"value for key {position} is not a map")
+            raise interface.PatchFailed(f"value for key {position} is not a map")

@@ -14,14 +14,7 @@ from typing import Any, TypeAlias
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import go_string, go_type, go_value
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.patch import strategic_lists
-from pilothouse.machinery.patch.interface import (
-    MalformedPatch,
-    PatchDoesNotApply,
-    PatchFailed,
-    PatchSchema,
-    strategy_of,
-)
+from pilothouse.machinery.patch import interface, strategic_lists
 from pilothouse.machinery.patch.merge_patch import identity
 
 PATCH = "$patch"
@@ -51,7 +44,7 @@ def field_of(key: str, directive: str) -> str:
     """Return the field of `$directive/field`. Raises MalformedPatch."""
     prefix, slash, field = key.partition("/")
     if not slash or prefix != directive:
-        raise MalformedPatch(_MALFORMED[directive])
+        raise interface.MalformedPatch(_MALFORMED[directive])
     return field
 
 
@@ -68,23 +61,23 @@ def cleaned(value: Any, *, keep_nulls: bool) -> Any:
     return value
 
 
-def bad_type(expected: Any, value: Any) -> PatchFailed:
+def bad_type(expected: Any, value: Any) -> interface.PatchFailed:
     actual = "%!s(<nil>)" if value is None else go_type(value)
-    return PatchFailed(f"expected a {go_type(expected)}, but received a {actual}")
+    return interface.PatchFailed(f"expected a {go_type(expected)}, but received a {actual}")
 
 
-def no_merge_key(element: Json, merge_key: str) -> PatchFailed:
-    return PatchFailed(f"map: {go_value(element)} does not contain declared merge key: {merge_key}")
+def no_merge_key(element: Json, merge_key: str) -> interface.PatchFailed:
+    return interface.PatchFailed(f"map: {go_value(element)} does not contain declared merge key: {merge_key}")
 
 
-MergeObject: TypeAlias = Callable[[Json, Json, PatchSchema], Json]
+MergeObject: TypeAlias = Callable[[Json, Json, interface.PatchSchema], Json]
 
 
 @dataclass(frozen=True, slots=True)
 class ListField:
     """List field of a struct and the merge function of its elements."""
 
-    schema: PatchSchema
+    schema: interface.PatchSchema
     merge_object: MergeObject
 
     def identity_of(self, element: Any) -> Hashable:
@@ -100,7 +93,7 @@ class ListField:
 
     def merge(self, original: list[Any], patch: list[Any], *, deletes: bool = False) -> list[Any]:
         """Return the merged list; modifies both arguments. With `deletes`, the patch lists scalars to remove."""
-        if not deletes and strategy_of(self.schema) != strategic_lists.MERGE:
+        if not deletes and interface.strategy_of(self.schema) != strategic_lists.MERGE:
             return patch
         if not original and not patch:
             return original
@@ -109,7 +102,7 @@ class ListField:
         if not self.schema.merge_key:
             element = self.schema.element
             kind = element.kind.value if element else ""
-            raise PatchFailed(f"cannot merge lists without merge key for {kind}")
+            raise interface.PatchFailed(f"cannot merge lists without merge key for {kind}")
         return self._merge_objects(original, patch)
 
     def interleave(self, merged: list[Any], patch: list[Any], original: list[Any]) -> list[Any]:
@@ -174,9 +167,9 @@ class ListField:
     def _is_deletion(self, element: Json) -> bool:
         directive = element[strategic_lists.PATCH]
         if directive == strategic_lists.MERGE:
-            raise PatchFailed("merging lists cannot yet be specified in the patch")
+            raise interface.PatchFailed("merging lists cannot yet be specified in the patch")
         if directive not in (strategic_lists.DELETE, strategic_lists.REPLACE):
-            raise PatchFailed(f"unknown patch type: {go_string(directive)} in map: {go_value(element)}")
+            raise interface.PatchFailed(f"unknown patch type: {go_string(directive)} in map: {go_value(element)}")
         return bool(directive == strategic_lists.DELETE)
 
 
@@ -184,9 +177,9 @@ def element_type(*lists: list[Any]) -> type:
     """Return the common type of all elements. Raises PatchDoesNotApply, PatchFailed."""
     types = [type(element) for elements in lists for element in elements]
     if not types:
-        raise PatchFailed("no elements in any of the given slices")
+        raise interface.PatchFailed("no elements in any of the given slices")
     if types[0] is list:
-        raise PatchDoesNotApply("lists of lists are not supported")
+        raise interface.PatchDoesNotApply("lists of lists are not supported")
     if len(set(types)) > 1:
-        raise PatchFailed(f"list element types are not identical: {go_value(list(lists))}")
+        raise interface.PatchFailed(f"list element types are not identical: {go_value(list(lists))}")
     return types[0]

@@ -15,20 +15,7 @@ from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of, namespace_of
 from pilothouse.machinery.selectors.labels import Selector, from_label_selector
 from pilothouse.machinery.selectors.requirement import InvalidSelector
-from pilothouse.nodes.behavior.model import (
-    HEALTHY,
-    NOTHING_SPECIAL,
-    ContainerBehavior,
-    InvalidBehavior,
-    NodeBehavior,
-    annotated_container,
-    annotated_names,
-    annotated_node,
-    container_behavior,
-    is_annotated,
-    node_behavior,
-    over,
-)
+from pilothouse.nodes.behavior import model
 
 logger = logging.getLogger(__name__)
 
@@ -45,8 +32,8 @@ class Rule:
     containers: frozenset[str]
     nodes: frozenset[str]
     node_labels: Selector | None
-    container: ContainerBehavior | None
-    node: NodeBehavior | None
+    container: model.ContainerBehavior | None
+    node: model.NodeBehavior | None
 
     def concerns_node(self, name: str, labels: Mapping[str, str]) -> bool:
         if self.nodes and name not in self.nodes:
@@ -70,8 +57,8 @@ def rule_of(obj: Json) -> Rule:
         frozenset(selector.get("containers") or ()),
         frozenset(selector.get("nodes") or ()),
         _selector(selector.get("nodeSelector")),
-        container_behavior(spec["container"]) if spec.get("container") else None,
-        node_behavior(spec["node"]) if spec.get("node") else None,
+        model.container_behavior(spec["container"]) if spec.get("container") else None,
+        model.node_behavior(spec["node"]) if spec.get("node") else None,
     )
 
 
@@ -89,7 +76,7 @@ class Behaviors:
         """Add or update an object; invalid objects are ignored with a warning."""
         try:
             self._rules[name_of(obj)] = rule_of(obj)
-        except (InvalidBehavior, InvalidSelector) as error:
+        except (model.InvalidBehavior, InvalidSelector) as error:
             logger.warning("simulatedbehavior %s is ignored: %s", name_of(obj), error)
             self._rules.pop(name_of(obj), None)
         self._changed()
@@ -102,38 +89,38 @@ class Behaviors:
         """Return the problem with the pod's annotations; empty if valid."""
         annotations = annotations_of(pod)
         try:
-            for container in ("", *(annotated_names(annotations))):
-                annotated_container(annotations, container)
-        except InvalidBehavior as error:
+            for container in ("", *(model.annotated_names(annotations))):
+                model.annotated_container(annotations, container)
+        except model.InvalidBehavior as error:
             return str(error)
         return ""
 
-    def of_container(self, pod: Json, container: str) -> ContainerBehavior:
-        behavior, annotations = NOTHING_SPECIAL, annotations_of(pod)
-        if is_annotated(annotations):
+    def of_container(self, pod: Json, container: str) -> model.ContainerBehavior:
+        behavior, annotations = model.NOTHING_SPECIAL, annotations_of(pod)
+        if model.is_annotated(annotations):
             try:
-                behavior = annotated_container(annotations, container)
-            except InvalidBehavior as error:
+                behavior = model.annotated_container(annotations, container)
+            except model.InvalidBehavior as error:
                 logger.debug("annotations of pod %s/%s are ignored: %s", namespace_of(pod), name_of(pod), error)
         for rule in self._rules_for(pod, container):
-            behavior = over(behavior, rule)
+            behavior = model.over(behavior, rule)
         return behavior
 
-    def of_node(self, node: Json) -> NodeBehavior:
-        behavior, name, annotations = HEALTHY, name_of(node), annotations_of(node)
-        if not self._in_order and not is_annotated(annotations):
+    def of_node(self, node: Json) -> model.NodeBehavior:
+        behavior, name, annotations = model.HEALTHY, name_of(node), annotations_of(node)
+        if not self._in_order and not model.is_annotated(annotations):
             return behavior
         labels = labels_of(node)
         try:
-            behavior = annotated_node(annotations)
-        except InvalidBehavior as error:
+            behavior = model.annotated_node(annotations)
+        except model.InvalidBehavior as error:
             logger.debug("an annotation of node %s is ignored: %s", name, error)
         for rule in self._in_order:
             if rule.node is not None and rule.concerns_node(name, labels):
-                behavior = over(behavior, rule.node)
+                behavior = model.over(behavior, rule.node)
         return behavior
 
-    def _rules_for(self, pod: Json, container: str) -> Iterable[ContainerBehavior]:
+    def _rules_for(self, pod: Json, container: str) -> Iterable[model.ContainerBehavior]:
         node = node_name(pod)
         labels = self._node_labels(node) if self._in_order else {}
         for rule in self._in_order:

@@ -9,16 +9,7 @@ from dataclasses import replace
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 from pilothouse.nodes.behavior.model import READINESS
-from pilothouse.nodes.pods import pod_events
-from pilothouse.nodes.pods.ends import (
-    NOT_STARTED,
-    START_ERROR,
-    crash_back_off,
-    next_end,
-    ready_at,
-    reason_of,
-    started_at,
-)
+from pilothouse.nodes.pods import ends, pod_events
 from pilothouse.nodes.pods.pod_events import PodEvent
 from pilothouse.nodes.pods.state import (
     CRASH_LOOP_BACK_OFF,
@@ -93,7 +84,7 @@ def terminated(state: ContainerState, exit_code: int, reason: str, now: float) -
 def restarted_for_resize(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
     """Return the container restarted for a resize that cannot be applied in place."""
     moment.record(pod_events.killed_for_resize(container))
-    return _restart(moment, container, terminated(state, 0, reason_of(0), moment.now))
+    return _restart(moment, container, terminated(state, 0, ends.reason_of(0), moment.now))
 
 
 def _wait(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
@@ -145,8 +136,10 @@ def _back_off_pulling(moment: Moment, container: Container, state: ContainerStat
 def _start(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
     if error := moment.world.start_errors.get(container.name):
         moment.record(pod_events.start_failed(container, error))
-        ended = Termination(NOT_STARTED, START_ERROR, error, 0.0, moment.now, state.restarts)
-        return replace(terminated(state, NOT_STARTED, START_ERROR, moment.now), ended=ended, crashes=state.crashes + 1)
+        ended = Termination(ends.NOT_STARTED, ends.START_ERROR, error, 0.0, moment.now, state.restarts)
+        return replace(
+            terminated(state, ends.NOT_STARTED, ends.START_ERROR, moment.now), ended=ended, crashes=state.crashes + 1
+        )
     moment.record(pod_events.started(container))
     last, restarts, crashes = state.last, state.restarts, state.crashes
     return ContainerState(stage=RUNNING, since=moment.now, restarts=restarts, crashes=crashes, last=last)
@@ -158,7 +151,7 @@ def _restart(moment: Moment, container: Container, state: ContainerState) -> Con
 
 
 def _run(moment: Moment, container: Container, state: ContainerState) -> ContainerState:
-    end = next_end(container, state, moment.pod, moment.world)
+    end = ends.next_end(container, state, moment.pod, moment.world)
     if end is not None and moment.has_come(end.at):
         if end.failed_probe:
             moment.record(pod_events.probe_failed(container, end.failed_probe))
@@ -175,11 +168,11 @@ def _run(moment: Moment, container: Container, state: ContainerState) -> Contain
 
 def _health(moment: Moment, container: Container, state: ContainerState) -> tuple[bool, bool]:
     behavior = moment.world.behavior(container.name)
-    at = started_at(container, state, behavior, moment.world)
+    at = ends.started_at(container, state, behavior, moment.world)
     started = state.started or (at is not None and moment.has_come(at))
     if not started or container.kind == INIT:
         return started, False
-    at = ready_at(container, state, behavior, moment.world)
+    at = ends.ready_at(container, state, behavior, moment.world)
     return started, at is not None and moment.has_come(at)
 
 
@@ -201,7 +194,7 @@ def _end(moment: Moment, container: Container, state: ContainerState) -> Contain
 
 def _back_off_is_over(moment: Moment, state: ContainerState) -> bool:
     finished = state.last.finished if state.last is not None else state.since
-    return moment.has_come(finished + crash_back_off(state.crashes, moment.world))
+    return moment.has_come(finished + ends.crash_back_off(state.crashes, moment.world))
 
 
 _STEPS = {WAITING: _wait, RUNNING: _run, TERMINATED: _end}

@@ -13,18 +13,9 @@ from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import Action, EventHint, Subject
 from pilothouse.scheduler.diagnosis import Rejection
+from pilothouse.scheduler.plugins import spread_constraints
 from pilothouse.scheduler.plugins.handle import Handle
 from pilothouse.scheduler.plugins.interface import MAX_SCORE, CountingFilter, Plugin, PreFiltered
-from pilothouse.scheduler.plugins.spread_constraints import (
-    HARD,
-    SOFT,
-    SpreadConstraint,
-    WorkloadSelectors,
-    default_constraints,
-    has_all_labels,
-    own_constraints,
-    required_affinity,
-)
 
 _REASON = "node(s) didn't match pod topology spread constraints"
 
@@ -39,7 +30,7 @@ class PodTopologySpread(Plugin):
             EventHint(Subject.PENDING_POD, Action.LABELS),
             EventHint(Subject.NODE, Action.ADD | Action.DELETE | Action.LABELS | Action.TAINTS, _may_be_a_place),
         )
-        self._selectors = WorkloadSelectors(handle.listers)
+        self._selectors = spread_constraints.WorkloadSelectors(handle.listers)
         self.too_many = self.reject(_REASON)
         self.no_label = self.reject(f"{_REASON} (missing required label)", final=True)
 
@@ -47,24 +38,32 @@ class PodTopologySpread(Plugin):
         if not pod.spec.get("topologySpreadConstraints"):
             return None
         try:
-            constraints = own_constraints(pod, HARD)
+            constraints = spread_constraints.own_constraints(pod, spread_constraints.HARD)
         except InvalidSelector as error:
             return self.reject(f"get constraints from pod: {error}", final=True)
         return _SpreadFilter(self, pod, constraints) if constraints else None
 
     def score(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Sequence[int] | None:
         if pod.spec.get("topologySpreadConstraints"):
-            return scores(pod, nodes, own_constraints(pod, SOFT), self.handle, all_labels_required=True)
-        constraints = default_constraints(pod, self._selectors)
+            return scores(
+                pod,
+                nodes,
+                spread_constraints.own_constraints(pod, spread_constraints.SOFT),
+                self.handle,
+                all_labels_required=True,
+            )
+        constraints = spread_constraints.default_constraints(pod, self._selectors)
         return scores(pod, nodes, constraints, self.handle, all_labels_required=False)
 
 
 class _SpreadFilter(CountingFilter):
     """Pod counts by domain, for each constraint."""
 
-    def __init__(self, plugin: PodTopologySpread, pod: PodInfo, constraints: Sequence[SpreadConstraint]) -> None:
+    def __init__(
+        self, plugin: PodTopologySpread, pod: PodInfo, constraints: Sequence[spread_constraints.SpreadConstraint]
+    ) -> None:
         self._plugin, self._pod, self._constraints = plugin, pod, constraints
-        self._required = required_affinity(pod)
+        self._required = spread_constraints.required_affinity(pod)
         self._own = [int(constraint.selector.matches(pod.labels)) for constraint in constraints]
         self._counts = self._count_all() if self._all_nodes_count() else self._count_each()
         self._find_emptiest()
@@ -86,7 +85,7 @@ class _SpreadFilter(CountingFilter):
         return other
 
     def count(self, pod: PodInfo, node: NodeInfo, sign: int) -> None:
-        if pod.namespace != self._pod.namespace or not has_all_labels(node, self._constraints):
+        if pod.namespace != self._pod.namespace or not spread_constraints.has_all_labels(node, self._constraints):
             return
         for position, constraint in enumerate(self._constraints):
             if constraint.selector.matches(pod.labels) and constraint.includes(node, self._pod, self._required):
@@ -114,7 +113,7 @@ class _SpreadFilter(CountingFilter):
     def _count_each(self) -> list[dict[str, int]]:
         """Return the pod counts without nodes that lack a label or that a constraint excludes."""
         cache, all_counts = self._plugin.handle.cache, []
-        nodes = [node for node in cache.nodes if has_all_labels(node, self._constraints)]
+        nodes = [node for node in cache.nodes if spread_constraints.has_all_labels(node, self._constraints)]
         for constraint in self._constraints:
             key, tally, counts = constraint.topology_key, constraint.tally(cache), dict[str, int]()
             for node in nodes:
@@ -133,7 +132,7 @@ class _SpreadFilter(CountingFilter):
 
 def _is_counted(pod: PodInfo, old: Json | None, new: Json | None) -> bool:
     """Return whether a constraint of the pod counts the changed pod."""
-    constraints = own_constraints(pod, HARD)
+    constraints = spread_constraints.own_constraints(pod, spread_constraints.HARD)
     for other in (old, new):
         if other is not None and other["metadata"].get("namespace") == pod.namespace:
             labels = other["metadata"].get("labels") or {}
@@ -143,14 +142,14 @@ def _is_counted(pod: PodInfo, old: Json | None, new: Json | None) -> bool:
 
 
 def _may_be_a_place(pod: PodInfo, old: Json | None, new: Json | None) -> bool:
-    keys = {constraint.topology_key for constraint in own_constraints(pod, HARD)}
+    keys = {constraint.topology_key for constraint in spread_constraints.own_constraints(pod, spread_constraints.HARD)}
     return any(keys <= (node["metadata"].get("labels") or {}).keys() for node in (old, new) if node is not None)
 
 
 def scores(
     pod: PodInfo,
     nodes: Sequence[NodeInfo],
-    constraints: Sequence[SpreadConstraint],
+    constraints: Sequence[spread_constraints.SpreadConstraint],
     handle: Handle,
     *,
     all_labels_required: bool,
@@ -158,7 +157,7 @@ def scores(
     """Return the scores; None without constraints. Nodes without required labels score 0."""
     if not constraints:
         return None
-    taking_part = [not all_labels_required or has_all_labels(node, constraints) for node in nodes]
+    taking_part = [not all_labels_required or spread_constraints.has_all_labels(node, constraints) for node in nodes]
     chosen = [node for node, takes_part in zip(nodes, taking_part, strict=True) if takes_part]
     sums = [0.0] * len(chosen)
     for constraint in constraints:
@@ -179,16 +178,16 @@ def scores(
 def _totals(
     pod: PodInfo,
     nodes: Sequence[NodeInfo],
-    constraint: SpreadConstraint,
+    constraint: spread_constraints.SpreadConstraint,
     handle: Handle,
-    all_of: Sequence[SpreadConstraint],
+    all_of: Sequence[spread_constraints.SpreadConstraint],
 ) -> Mapping[str, int]:
     """Return the pod counts of the domains of `nodes`.
 
     Only nodes count that the constraint includes and that have the labels of all constraints; for the hostname key,
     every node counts.
     """
-    key, required, cache = constraint.topology_key, required_affinity(pod), handle.cache
+    key, required, cache = constraint.topology_key, spread_constraints.required_affinity(pod), handle.cache
     tally = constraint.tally(cache)
     counts = tally.places.get(key, {})
     if key == HOSTNAME:
@@ -198,7 +197,11 @@ def _totals(
         return {domain: counts.get(domain, 0) for domain in totals}
     for node in cache.nodes:
         place = node.labels.get(key, "")
-        if place in totals and has_all_labels(node, all_of) and constraint.includes(node, pod, required):
+        if (
+            place in totals
+            and spread_constraints.has_all_labels(node, all_of)
+            and constraint.includes(node, pod, required)
+        ):
             totals[place] += tally.on(node).get(key, 0)
     return totals
 

@@ -11,16 +11,8 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from pilothouse.apiserver.admission.interface import Attributes
 from pilothouse.apiserver.admission.matching import Matcher
+from pilothouse.apiserver.admission.policy import source
 from pilothouse.apiserver.admission.policy.params import ParamReader
-from pilothouse.apiserver.admission.policy.source import (
-    AdmissionPolicy,
-    GetPolicyManifests,
-    Hook,
-    PolicyBinding,
-    PolicySource,
-    StaticPolicies,
-    no_policy_manifests,
-)
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.registry.compiled import CompiledObjects
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -46,7 +38,7 @@ E = TypeVar("E")
 
 
 class PolicyDispatcher(Protocol[E]):
-    async def dispatch(self, hooks: Sequence[Hook[E]], attributes: Attributes) -> None:
+    async def dispatch(self, hooks: Sequence[source.Hook[E]], attributes: Attributes) -> None:
         """Evaluate the policies. Raises StatusError to reject."""
 
 
@@ -61,12 +53,12 @@ class PolicyPlugin(ABC, Generic[E]):
         matcher: Matcher,
         params: ParamReader,
         authorizer: Authorizer,
-        static: GetPolicyManifests = no_policy_manifests,
+        static: source.GetPolicyManifests = source.no_policy_manifests,
     ) -> None:
-        self._source: PolicySource[E] = PolicySource(
-            CompiledObjects(policies, lambda obj: AdmissionPolicy(obj, self._compile)),
-            CompiledObjects(bindings, PolicyBinding.of),
-            StaticPolicies(static, self._compile),
+        self._source: source.PolicySource[E] = source.PolicySource(
+            CompiledObjects(policies, lambda obj: source.AdmissionPolicy(obj, self._compile)),
+            CompiledObjects(bindings, source.PolicyBinding.of),
+            source.StaticPolicies(static, self._compile),
         )
         self._matcher, self._params, self._authorizer = matcher, params, authorizer
         self._dispatcher: PolicyDispatcher[E] | None = None

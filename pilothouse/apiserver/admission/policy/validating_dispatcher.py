@@ -6,14 +6,9 @@ import json
 from collections.abc import Sequence
 
 from pilothouse.apiserver.admission.interface import Attributes, refused
+from pilothouse.apiserver.admission.policy import validator
 from pilothouse.apiserver.admission.policy.invocations import VALIDATING, Invocation, Invocations, Misconfigured
 from pilothouse.apiserver.admission.policy.source import Hook, PolicyBinding
-from pilothouse.apiserver.admission.policy.validator import (
-    PolicyDecision,
-    PolicyDecisionEvaluation,
-    PolicyValidator,
-    ValidateResult,
-)
 from pilothouse.apiserver.admission.versioned import admission_variables, versioned
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.cel.authorization import Authorizations
@@ -39,11 +34,11 @@ class _Denial:
 
 
 class ValidatingDispatcher:
-    def __init__(self, invocations: Invocations[PolicyValidator], authorizer: Authorizer) -> None:
+    def __init__(self, invocations: Invocations[validator.PolicyValidator], authorizer: Authorizer) -> None:
         self._invocations = invocations
         self._authorizer = authorizer
 
-    async def dispatch(self, hooks: Sequence[Hook[PolicyValidator]], attributes: Attributes) -> None:
+    async def dispatch(self, hooks: Sequence[Hook[validator.PolicyValidator]], attributes: Attributes) -> None:
         """Evaluate the policies. Raises StatusError to reject."""
         authorizations = Authorizations(self._authorizer, attributes.user)
         denials = [denial for hook in hooks for denial in await self._denials(hook, attributes, authorizations)]
@@ -51,13 +46,13 @@ class ValidatingDispatcher:
             raise _refusal(attributes, denials[0])
 
     async def _denials(
-        self, hook: Hook[PolicyValidator], attributes: Attributes, authorizations: Authorizations
+        self, hook: Hook[validator.PolicyValidator], attributes: Attributes, authorizations: Authorizations
     ) -> Sequence[_Denial]:
         annotations = CollectedAnnotations()
         denials: list[_Denial] = []
         for invocation in await self._invocations.of(hook, attributes):
             result = await self._result(invocation, attributes, authorizations)
-            if isinstance(result, ValidateResult):
+            if isinstance(result, validator.ValidateResult):
                 assert invocation.binding is not None
                 enforcement = _Enforcement(hook.policy.name, invocation.binding, attributes, annotations)
                 denials += enforcement.denials(result)
@@ -68,10 +63,10 @@ class ValidatingDispatcher:
 
     async def _result(
         self,
-        invocation: Invocation[PolicyValidator] | Misconfigured[PolicyValidator],
+        invocation: Invocation[validator.PolicyValidator] | Misconfigured[validator.PolicyValidator],
         attributes: Attributes,
         authorizations: Authorizations,
-    ) -> ValidateResult | Misconfigured[PolicyValidator]:
+    ) -> validator.ValidateResult | Misconfigured[validator.PolicyValidator]:
         if isinstance(invocation, Misconfigured):
             return invocation
         try:
@@ -98,18 +93,18 @@ class _Enforcement:
     attributes: Attributes
     annotations: CollectedAnnotations
 
-    def denials(self, result: ValidateResult) -> list[_Denial]:
+    def denials(self, result: validator.ValidateResult) -> list[_Denial]:
         """Enforce the binding's actions for each decision, and return the denials."""
         denials: list[_Denial] = []
         for index, decision in enumerate(result.decisions):
             if decision.denied:
                 denials += self._act(index, decision)
-            elif decision.outcome is PolicyDecisionEvaluation.ERROR:
+            elif decision.outcome is validator.PolicyDecisionEvaluation.ERROR:
                 self._observe(decision, "allow")
         for annotation in result.annotations:
             if annotation.error:
-                failure = PolicyDecision(
-                    True, PolicyDecisionEvaluation.ERROR, annotation.error, elapsed=annotation.elapsed
+                failure = validator.PolicyDecision(
+                    True, validator.PolicyDecisionEvaluation.ERROR, annotation.error, elapsed=annotation.elapsed
                 )
                 denials.append(_Denial(self.policy, self.binding, failure.message))
                 self._observe(failure, "deny")
@@ -117,7 +112,7 @@ class _Enforcement:
                 self.annotations.add(annotation.key, annotation.value)
         return denials
 
-    def _act(self, index: int, decision: PolicyDecision) -> list[_Denial]:
+    def _act(self, index: int, decision: validator.PolicyDecision) -> list[_Denial]:
         denials: list[_Denial] = []
         for action in self.binding.actions:
             if action == "Deny":
@@ -130,7 +125,7 @@ class _Enforcement:
             self._observe(decision, action.lower())
         return denials
 
-    def _observe(self, decision: PolicyDecision, action: str) -> None:
+    def _observe(self, decision: validator.PolicyDecision, action: str) -> None:
         VALIDATING.observe((self.policy, self.binding.name, decision.error_type, action), decision.elapsed)
 
 

@@ -13,16 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity, accepted_audiences
+from pilothouse.apiserver.authn.jwt import key_set
 from pilothouse.apiserver.authn.jwt.claims import ClaimMapper
-from pilothouse.apiserver.authn.jwt.key_set import (
-    DEFAULT_PACE,
-    LATENCY,
-    FetchFailed,
-    KeySetPace,
-    RemoteKeySet,
-    fetch,
-    tls_context,
-)
 from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
 from pilothouse.apiserver.authn.jwt.verification import Verifier, unverified_issuer
 from pilothouse.apiserver.authn.user import User
@@ -36,11 +28,15 @@ class JWTAuthenticator:
     """Authenticates tokens of a single issuer."""
 
     def __init__(
-        self, settings: IssuerSettings, *, pace: KeySetPace = DEFAULT_PACE, now: Callable[[], float] = server_time.wall
+        self,
+        settings: IssuerSettings,
+        *,
+        pace: key_set.KeySetPace = key_set.DEFAULT_PACE,
+        now: Callable[[], float] = server_time.wall,
     ) -> None:
         """Compile the settings. Raises ValueError."""
         self.issuer = settings.url
-        self.keys = RemoteKeySet(settings, pace=pace)
+        self.keys = key_set.RemoteKeySet(settings, pace=pace)
         self._verifier = Verifier(settings, self.keys, now)
         self._distributed = DistributedClaims(settings, pace, now)
         self._mapper = ClaimMapper(settings)
@@ -64,7 +60,7 @@ class JWTAuthenticator:
             result = "success"
             return user
         finally:
-            LATENCY.observe((result, self._hash), time.perf_counter() - start)
+            key_set.LATENCY.observe((result, self._hash), time.perf_counter() - start)
 
 
 class JWTAuthenticators:
@@ -89,18 +85,18 @@ _MOST_ISSUERS = 16
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    keys: RemoteKeySet
+    keys: key_set.RemoteKeySet
     verifier: Verifier
     fetching: asyncio.Task[None]
 
 
 class DistributedClaims:
-    def __init__(self, settings: IssuerSettings, pace: KeySetPace, now: Callable[[], float]) -> None:
+    def __init__(self, settings: IssuerSettings, pace: key_set.KeySetPace, now: Callable[[], float]) -> None:
         self._settings = settings
         self._claim = settings.groups.claim
         self._pace = pace
         self._now = now
-        self._tls = tls_context(settings.certificate_authority)
+        self._tls = key_set.tls_context(settings.certificate_authority)
         self._sources: dict[str, _Source] = {}
 
     async def expand(self, claims: Json) -> Json:
@@ -117,7 +113,7 @@ class DistributedClaims:
             if not isinstance(found, dict):
                 raise InvalidToken(f"id token _claim_names contained a source {name} missing in _claims_sources")
             return claims | {self._claim: await self._resolve(found)}
-        except (FetchFailed, InvalidToken) as error:
+        except (key_set.FetchFailed, InvalidToken) as error:
             raise InvalidToken(f"oidc: could not expand distributed claims: {error}") from None
 
     def close(self) -> None:
@@ -130,7 +126,9 @@ class DistributedClaims:
         if not url.startswith("https://"):
             raise InvalidToken(f"while getting distributed claim {quote(self._claim)}: the endpoint is no https URL")
         access = str(endpoint.get("access_token") or "")
-        token = (await fetch(url, self._tls, token=access, timeout=self._pace.wait_for_keys)).decode("utf-8", "replace")
+        token = (await key_set.fetch(url, self._tls, token=access, timeout=self._pace.wait_for_keys)).decode(
+            "utf-8", "replace"
+        )
         issuer = unverified_issuer(token)
         if issuer is None:
             raise InvalidToken(f"getting untrusted issuer from endpoint {url} failed for claim {quote(self._claim)}")
@@ -139,7 +137,7 @@ class DistributedClaims:
             if len(self._sources) >= _MOST_ISSUERS:
                 self._sources.pop(next(iter(self._sources))).fetching.cancel()
             settings = replace(self._settings, url=issuer, discovery_url="")
-            keys = RemoteKeySet(settings, pace=self._pace)
+            keys = key_set.RemoteKeySet(settings, pace=self._pace)
             task = asyncio.create_task(keys.run(), name=f"keys of {issuer}")
             self._sources[issuer] = _Source(keys, Verifier(settings, keys, self._now), task)
         source = self._sources[issuer]

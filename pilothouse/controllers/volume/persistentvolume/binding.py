@@ -11,18 +11,7 @@ from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from pilothouse.controllers.volume.persistentvolume.matching import (
-    BIND_COMPLETED,
-    BOUND_BY_CONTROLLER,
-    claim_key_of,
-    claim_ref,
-    class_of_claim,
-    class_of_volume,
-    is_bound_to,
-    phase_of,
-    storage_in,
-    with_annotations,
-)
+from pilothouse.controllers.volume.persistentvolume import matching
 from pilothouse.machinery.objects import (
     Json,
     annotations_of,
@@ -49,9 +38,9 @@ class Binding:
     async def bind(self, volume: Json, claim: Json, **annotations: str) -> None:
         """Bind the volume and the claim; `annotations` are added to the claim if missing."""
         changed = volume
-        if not is_bound_to(volume, claim) and BOUND_BY_CONTROLLER not in annotations_of(volume):
-            changed = with_annotations(volume, **{BOUND_BY_CONTROLLER: "yes"})
-        if not is_bound_to(volume, claim) or (claim_ref(volume) or {}).get("uid") != uid_of(claim):
+        if not matching.is_bound_to(volume, claim) and matching.BOUND_BY_CONTROLLER not in annotations_of(volume):
+            changed = matching.with_annotations(volume, **{matching.BOUND_BY_CONTROLLER: "yes"})
+        if not matching.is_bound_to(volume, claim) or (matching.claim_ref(volume) or {}).get("uid") != uid_of(claim):
             changed = {**changed, "spec": {**volume["spec"], "claimRef": reference_to(claim)}}
         volume = volume if changed is volume else await self._write_volume(changed)
         volume = await self.set_volume_phase(volume, "Bound")
@@ -61,15 +50,15 @@ class Binding:
     async def unbind(self, volume: Json) -> None:
         """Unbind the volume; a reservation made by a user is kept."""
         annotations, spec = dict(annotations_of(volume)), dict(volume["spec"])
-        if BOUND_BY_CONTROLLER in annotations:
-            del annotations[BOUND_BY_CONTROLLER], spec["claimRef"]
+        if matching.BOUND_BY_CONTROLLER in annotations:
+            del annotations[matching.BOUND_BY_CONTROLLER], spec["claimRef"]
         else:
             spec["claimRef"] = {key: value for key, value in spec["claimRef"].items() if key != "uid"}
         changed = {**volume, "metadata": {**metadata(volume), "annotations": annotations}, "spec": spec}
         await self.set_volume_phase(await self._write_volume(changed), "Available")
 
     async def set_volume_phase(self, volume: Json, phase: str, message: str = "") -> Json:
-        if phase_of(volume) == phase:
+        if matching.phase_of(volume) == phase:
             return volume
         status = {key: value for key, value in (volume.get("status") or {}).items() if key != "message"}
         status |= {"phase": phase} | ({"message": message} if message else {})
@@ -78,11 +67,11 @@ class Binding:
         return written
 
     async def fail_volume(self, volume: Json, type_: str, reason: str, message: str) -> None:
-        if phase_of(volume) != "Failed":
+        if matching.phase_of(volume) != "Failed":
             self._recorder.event(await self.set_volume_phase(volume, "Failed", message), type_, reason, message)
 
     async def lose_claim(self, claim: Json, type_: str, reason: str, message: str) -> None:
-        if phase_of(claim) != "Lost":
+        if matching.phase_of(claim) != "Lost":
             self._recorder.event(await self.set_claim_status(claim, "Lost", None), type_, reason, message)
 
     async def set_claim_status(self, claim: Json, phase: str, volume: Json | None = None) -> Json:
@@ -99,12 +88,12 @@ class Binding:
         return written
 
     async def _point_claim_to(self, volume: Json, claim: Json, annotations: dict[str, str]) -> Json:
-        wanted = {**annotations_of(claim), **annotations, BIND_COMPLETED: "yes"}
+        wanted = {**annotations_of(claim), **annotations, matching.BIND_COMPLETED: "yes"}
         if claim["spec"].get("volumeName") != name_of(volume):
-            wanted[BOUND_BY_CONTROLLER] = "yes"
+            wanted[matching.BOUND_BY_CONTROLLER] = "yes"
         elif wanted == annotations_of(claim):
             return claim
-        changed = with_annotations(claim, **wanted)
+        changed = matching.with_annotations(claim, **wanted)
         return await self.write_claim({**changed, "spec": {**claim["spec"], "volumeName": name_of(volume)}})
 
     async def _write_volume(self, volume: Json) -> Json:
@@ -129,7 +118,7 @@ def new_claim_status(claim: Json, phase: str, volume: Json | None) -> Json:
     capacity = volume["spec"].get("capacity") or {}
     if before := annotations_of(volume).get(_PRE_RESIZE):
         status["capacity"] = {**(old.get("capacity") or {}), "storage": before}
-    elif storage_in(capacity) != storage_in(old.get("capacity")):
+    elif matching.storage_in(capacity) != matching.storage_in(old.get("capacity")):
         status["capacity"] = capacity
     current = volume["spec"].get("volumeAttributesClassName")
     if old.get("phase") == "Pending" and phase == "Bound" and current is not None:
@@ -175,15 +164,17 @@ class Volumes(NewestStates):
     def __init__(self) -> None:
         super().__init__(
             {
-                _BY_CLAIM: lambda volume: (claim_key_of(volume),) if claim_ref(volume) else (),
-                _FREE_BY_CLASS: lambda volume: () if claim_ref(volume) else (class_of_volume(volume),),
+                _BY_CLAIM: lambda volume: (matching.claim_key_of(volume),) if matching.claim_ref(volume) else (),
+                _FREE_BY_CLASS: lambda volume: (
+                    () if matching.claim_ref(volume) else (matching.class_of_volume(volume),)
+                ),
             }
         )
 
     def candidates(self, claim: Json) -> list[Json]:
         """Return volumes reserved for the claim, and free volumes of its class."""
         reserved = self._by(_BY_CLAIM, meta_namespace_key(claim))
-        return reserved + self._by(_FREE_BY_CLASS, class_of_claim(claim))
+        return reserved + self._by(_FREE_BY_CLASS, matching.class_of_claim(claim))
 
 
 class Claims(NewestStates):
@@ -191,7 +182,7 @@ class Claims(NewestStates):
         super().__init__(
             {
                 _UNBOUND_BY_CLASS: lambda claim: (
-                    () if BIND_COMPLETED in annotations_of(claim) else (class_of_claim(claim),)
+                    () if matching.BIND_COMPLETED in annotations_of(claim) else (matching.class_of_claim(claim),)
                 )
             }
         )

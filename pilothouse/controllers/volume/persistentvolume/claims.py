@@ -7,20 +7,8 @@ from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.pod_index import PODS_BY_CLAIM
+from pilothouse.controllers.volume.persistentvolume import matching
 from pilothouse.controllers.volume.persistentvolume.binding import Binding, Volumes
-from pilothouse.controllers.volume.persistentvolume.matching import (
-    BIND_COMPLETED,
-    BOUND_BY_CONTROLLER,
-    SELECTED_NODE,
-    best_match,
-    claim_key_of,
-    claim_ref,
-    class_of_claim,
-    default_class,
-    has_class,
-    is_bound_to,
-    why_not,
-)
 from pilothouse.controllers.volume.persistentvolume.provisioning import Provisioning
 from pilothouse.controllers.volume.pvc_protection import is_terminated
 from pilothouse.machinery.dataclass import dataclass
@@ -42,17 +30,17 @@ class ClaimSyncs:
 
     async def sync(self, claim: Json) -> None:
         """Sync the claim. Raises Misbound or StatusError."""
-        if BIND_COMPLETED in annotations_of(claim):
+        if matching.BIND_COMPLETED in annotations_of(claim):
             await self._sync_bound(claim)
         elif name := claim["spec"].get("volumeName"):
             volume = self.volumes.get(name)
             if volume is None:
                 await self.binding.set_claim_status(claim, "Pending")
-            elif claim_ref(volume) is None and (reason := why_not(volume, claim)):
+            elif matching.claim_ref(volume) is None and (reason := matching.why_not(volume, claim)):
                 message = f'Cannot bind to requested volume "{name_of(volume)}": {reason}'
                 self.recorder.event(claim, WARNING, "VolumeMismatch", message)
                 await self.binding.set_claim_status(claim, "Pending")
-            elif claim_ref(volume) is None or is_bound_to(volume, claim):
+            elif matching.claim_ref(volume) is None or matching.is_bound_to(volume, claim):
                 await self.binding.bind(volume, claim)
             else:
                 await self._volume_is_taken(claim, volume)
@@ -66,7 +54,7 @@ class ClaimSyncs:
             lost = "its PersistentVolume" if name else "reference to PersistentVolume"
             message = f"Bound claim has lost {lost}. Data on the volume is lost!"
             await self.binding.lose_claim(claim, WARNING, "ClaimLost", message)
-        elif claim_ref(volume) is None or (claim_ref(volume) or {}).get("uid") == uid_of(claim):
+        elif matching.claim_ref(volume) is None or (matching.claim_ref(volume) or {}).get("uid") == uid_of(claim):
             await self.binding.bind(volume, claim)
         else:
             message = "Two claims are bound to the same volume, this one is bound incorrectly"
@@ -75,23 +63,23 @@ class ClaimSyncs:
     async def _volume_is_taken(self, claim: Json, volume: Json) -> None:
         message = f'volume "{name_of(volume)}" already bound to a different claim.'
         self.recorder.event(claim, WARNING, "FailedBinding", message)
-        if BOUND_BY_CONTROLLER in annotations_of(claim):
+        if matching.BOUND_BY_CONTROLLER in annotations_of(claim):
             raise Misbound(
                 f'invalid binding of claim "{meta_namespace_key(claim)}" to volume "{name_of(volume)}": volume already'
-                f' claimed by "{claim_key_of(volume)}"'
+                f' claimed by "{matching.claim_key_of(volume)}"'
             )
         await self.binding.set_claim_status(claim, "Pending")
 
     async def _sync_unbound(self, claim: Json) -> None:
-        class_name = class_of_claim(claim)
+        class_name = matching.class_of_claim(claim)
         storage_class = self.classes.get_by_key(class_name) if class_name else None
         delayed = (storage_class or {}).get("volumeBindingMode") == "WaitForFirstConsumer"
-        volume = best_match(claim, self.volumes.candidates(claim), delayed=delayed)
+        volume = matching.best_match(claim, self.volumes.candidates(claim), delayed=delayed)
         if volume is not None:
             await self.binding.bind(volume, claim)
-        elif not has_class(claim) and (default := default_class(self.classes.list())) is not None:
+        elif not matching.has_class(claim) and (default := matching.default_class(self.classes.list())) is not None:
             await self.binding.write_claim({**claim, "spec": {**claim["spec"], "storageClassName": name_of(default)}})
-        elif delayed and SELECTED_NODE not in annotations_of(claim):
+        elif delayed and matching.SELECTED_NODE not in annotations_of(claim):
             self._tell_what_it_waits_for(claim)
             await self.binding.set_claim_status(claim, "Pending")
         elif class_name:

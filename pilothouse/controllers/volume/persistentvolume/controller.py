@@ -15,14 +15,9 @@ from pilothouse.client.controller import Controller, TryAgain, enqueue_keys
 from pilothouse.client.events.event import EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.wait import until
+from pilothouse.controllers import resources
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.pod_index import index_pods_by_claim
-from pilothouse.controllers.resources import (
-    PERSISTENT_VOLUME_CLAIMS,
-    PERSISTENT_VOLUMES,
-    PODS,
-    STORAGE_CLASSES,
-)
 from pilothouse.controllers.volume.persistentvolume.binding import Binding, Claims, Volumes
 from pilothouse.controllers.volume.persistentvolume.claims import ClaimSyncs
 from pilothouse.controllers.volume.persistentvolume.matching import claim_key_of, claim_ref, class_of_volume, phase_of
@@ -39,9 +34,9 @@ async def run(context: ControllerContext) -> None:
 class _Binder:
     def __init__(self, context: ControllerContext) -> None:
         self._context, client = context, context.client
-        self._informed_volumes = context.informer(PERSISTENT_VOLUMES)
-        self._informed_claims = context.informer(PERSISTENT_VOLUME_CLAIMS)
-        self._classes, self._pods = context.informer(STORAGE_CLASSES), context.informer(PODS)
+        self._informed_volumes = context.informer(resources.PERSISTENT_VOLUMES)
+        self._informed_claims = context.informer(resources.PERSISTENT_VOLUME_CLAIMS)
+        self._classes, self._pods = context.informer(resources.STORAGE_CLASSES), context.informer(resources.PODS)
         index_pods_by_claim(self._pods)
         self._claim_queue, self._volume_queue = context.queue("claims", str), context.queue("volumes", str)
         self._recorder = EventRecorder(client, EventSource("persistentvolume-controller"), clock=context.clock)

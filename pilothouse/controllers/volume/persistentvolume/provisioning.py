@@ -6,19 +6,8 @@ from pilothouse.client.events.event import NORMAL, WARNING, reference_to
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.resources import PERSISTENT_VOLUMES
+from pilothouse.controllers.volume.persistentvolume import matching
 from pilothouse.controllers.volume.persistentvolume.binding import Binding, Volumes
-from pilothouse.controllers.volume.persistentvolume.matching import (
-    BETA_STORAGE_PROVISIONER,
-    BOUND_BY_CONTROLLER,
-    PROVISIONED_BY,
-    SIMULATED,
-    STORAGE_PROVISIONER,
-    attributes_class,
-    class_of_claim,
-    requested_size,
-    volume_mode,
-    with_annotations,
-)
 from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.objects import Json, annotations_of, name_of, uid_of
 
@@ -46,19 +35,19 @@ class Provisioning:
     async def provision(self, claim: Json, storage_class: Json | None) -> None:
         """Provision a volume for the claim. Raises StatusError."""
         if storage_class is None:
-            self._failed(claim, f'storageclass.storage.k8s.io "{class_of_claim(claim)}" not found')
+            self._failed(claim, f'storageclass.storage.k8s.io "{matching.class_of_claim(claim)}" not found')
             return
         provisioner = storage_class["provisioner"]
-        if provisioner == SIMULATED:
+        if provisioner == matching.SIMULATED:
             volumes, volume = self._client.for_resource(PERSISTENT_VOLUMES), new_volume(claim, storage_class)
             try:
                 created = await volumes.create(volume)
-                message = f"Successfully provisioned volume {name_of(created)} using {SIMULATED}"
+                message = f"Successfully provisioned volume {name_of(created)} using {matching.SIMULATED}"
                 self._recorder.event(claim, NORMAL, "ProvisioningSucceeded", message)
             except AlreadyExists:
                 created = await volumes.get(name_of(volume))
             self._volumes.keep(created)
-            await self._binding.bind(created, claim, **_provisioner_annotations(SIMULATED))
+            await self._binding.bind(created, claim, **_provisioner_annotations(matching.SIMULATED))
         elif provisioner.startswith(_IN_TREE) and provisioner not in _MIGRATED:
             self._failed(claim, f"no volume plugin matched name: {provisioner}")
         else:
@@ -69,8 +58,10 @@ class Provisioning:
 
     async def _wait_for_others(self, claim: Json, provisioner: str) -> None:
         driver = _MIGRATED.get(provisioner, provisioner)
-        if annotations_of(claim).get(STORAGE_PROVISIONER) != driver:
-            claim = await self._binding.write_claim(with_annotations(claim, **_provisioner_annotations(driver)))
+        if annotations_of(claim).get(matching.STORAGE_PROVISIONER) != driver:
+            claim = await self._binding.write_claim(
+                matching.with_annotations(claim, **_provisioner_annotations(driver))
+            )
         message = (
             f"Waiting for a volume to be created either by the external provisioner '{driver}' or manually by the"
             " system administrator. If volume creation is delayed, please verify that the provisioner is running and"
@@ -80,28 +71,28 @@ class Provisioning:
 
 
 def _provisioner_annotations(provisioner: str) -> dict[str, str]:
-    return {BETA_STORAGE_PROVISIONER: provisioner, STORAGE_PROVISIONER: provisioner}
+    return {matching.BETA_STORAGE_PROVISIONER: provisioner, matching.STORAGE_PROVISIONER: provisioner}
 
 
 def new_volume(claim: Json, storage_class: Json) -> Json:
     """Return the simulated volume: with the requested size, and the topology allowed by the class."""
     name = f"pvc-{uid_of(claim)}"
     spec: Json = {
-        "capacity": {"storage": str(requested_size(claim))},
+        "capacity": {"storage": str(matching.requested_size(claim))},
         "accessModes": claim["spec"].get("accessModes"),
-        "volumeMode": volume_mode(claim),
+        "volumeMode": matching.volume_mode(claim),
         "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy") or "Delete",
-        "storageClassName": class_of_claim(claim),
+        "storageClassName": matching.class_of_claim(claim),
         "claimRef": reference_to(claim),
         "csi": {"driver": DRIVER, "volumeHandle": name},
     }
     if options := storage_class.get("mountOptions"):
         spec["mountOptions"] = options
-    if wanted := attributes_class(claim):
+    if wanted := matching.attributes_class(claim):
         spec["volumeAttributesClassName"] = wanted
     if terms := [*map(_node_selector_term, storage_class.get("allowedTopologies") or ())]:
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": terms}}
-    annotations = {BOUND_BY_CONTROLLER: "yes", PROVISIONED_BY: SIMULATED}
+    annotations = {matching.BOUND_BY_CONTROLLER: "yes", matching.PROVISIONED_BY: matching.SIMULATED}
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",

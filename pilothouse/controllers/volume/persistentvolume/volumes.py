@@ -11,16 +11,8 @@ from pilothouse.client.events.event import WARNING
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from pilothouse.controllers.volume.persistentvolume import matching
 from pilothouse.controllers.volume.persistentvolume.binding import Binding, Claims
-from pilothouse.controllers.volume.persistentvolume.matching import (
-    MIGRATED_TO,
-    PROVISIONED_BY,
-    SIMULATED,
-    claim_key_of,
-    claim_ref,
-    phase_of,
-    volume_mode,
-)
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, annotations_of, name_of, part, uid_of
@@ -44,13 +36,13 @@ class VolumeSyncs:
 
     async def sync(self, volume: Json) -> None:
         """Sync the volume. Raises StatusError."""
-        ref = claim_ref(volume)
+        ref = matching.claim_ref(volume)
         if ref is None or not ref.get("uid"):
             await self.binding.set_volume_phase(volume, "Available")
             return
-        key = claim_key_of(volume)
+        key = matching.claim_key_of(volume)
         claim = self.claims.get(key)
-        if claim is None and phase_of(volume) not in _GIVEN_BACK:
+        if claim is None and matching.phase_of(volume) not in _GIVEN_BACK:
             claim = self.informed_claims.get_by_key(key) or await self._read_claim(ref)
         if claim is not None and uid_of(claim) != ref["uid"]:
             claim = await self._read_claim(ref)
@@ -59,7 +51,7 @@ class VolumeSyncs:
             await self._give_back(volume)
         elif not claim["spec"].get("volumeName"):
             # Enqueue a claim that does not name this volume yet, or warn about incompatible volume modes.
-            if volume_mode(volume) == volume_mode(claim):
+            if matching.volume_mode(volume) == matching.volume_mode(claim):
                 self.enqueue_claim(meta_namespace_key(claim))
                 return
             message = (
@@ -70,7 +62,7 @@ class VolumeSyncs:
             self.recorder.event(claim, WARNING, "VolumeMismatch", message.format(f'"{name_of(volume)}"', ""))
         elif claim["spec"]["volumeName"] == name_of(volume):
             await self.binding.set_volume_phase(volume, "Bound")
-        elif PROVISIONED_BY in annotations_of(volume) and _reclaim_policy(volume) == "Delete":
+        elif matching.PROVISIONED_BY in annotations_of(volume) and _reclaim_policy(volume) == "Delete":
             await self._give_back(volume)
         else:
             await self.binding.unbind(volume)
@@ -82,9 +74,9 @@ class VolumeSyncs:
             return None
 
     async def _give_back(self, volume: Json) -> None:
-        if phase_of(volume) not in _GIVEN_BACK:
+        if matching.phase_of(volume) not in _GIVEN_BACK:
             volume = await self.binding.set_volume_phase(volume, "Released")
-        if annotations_of(volume).get(MIGRATED_TO):
+        if annotations_of(volume).get(matching.MIGRATED_TO):
             return
         policy = _reclaim_policy(volume)
         if policy == "Delete":
@@ -97,7 +89,7 @@ class VolumeSyncs:
             volumes = self.client.for_resource(PERSISTENT_VOLUMES)
             try:
                 newest = await volumes.get(name_of(volume))
-                if (claim_ref(newest) or {}).get("uid") == (claim_ref(volume) or {}).get("uid"):
+                if (matching.claim_ref(newest) or {}).get("uid") == (matching.claim_ref(volume) or {}).get("uid"):
                     await volumes.delete(name_of(volume))
             except NotFound:
                 return
@@ -111,8 +103,8 @@ class VolumeSyncs:
 
 def is_deleted_here(volume: Json) -> bool:
     """Return False if an external provisioner or driver deletes the volume. Raises NotDeletable."""
-    if provisioner := annotations_of(volume).get(PROVISIONED_BY):
-        return provisioner == SIMULATED
+    if provisioner := annotations_of(volume).get(matching.PROVISIONED_BY):
+        return provisioner == matching.SIMULATED
     spec = volume["spec"]
     if spec.get("csi") is not None:
         return False

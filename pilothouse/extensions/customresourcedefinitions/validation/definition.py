@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pilothouse.extensions.customresourcedefinitions.conditions import (
-    APPROVED_ANNOTATION,
-    ESTABLISHED,
-    ApprovalState,
-    approval_of,
-    is_protected_group,
-)
-from pilothouse.extensions.customresourcedefinitions.validation.ratcheting import (
-    ON_CREATE,
-    options_on_update,
-    strictest_on_update,
-)
+from pilothouse.extensions.customresourcedefinitions import conditions
+from pilothouse.extensions.customresourcedefinitions.validation import ratcheting
 from pilothouse.extensions.customresourcedefinitions.validation.spec import validate_names, validate_spec
 from pilothouse.extensions.schema.structural import every_schema
 from pilothouse.kinds.conditions import is_true
@@ -38,17 +28,17 @@ def validate_definition(definition: Json) -> Errors:
         return [*name_is_dns_subdomain(name, prefix), *wrong]
 
     yield from validate_object_meta(metadata(definition), namespaced=False, name_rule=name_rule, path=root("metadata"))
-    yield from validate_spec(definition["spec"], _SPEC, ON_CREATE)
+    yield from validate_spec(definition["spec"], _SPEC, ratcheting.ON_CREATE)
     yield from _validate_on_every_write(definition, None)
 
 
 def validate_definition_update(definition: Json, old: Json) -> Errors:
     yield from validate_object_meta_update(metadata(definition), metadata(old), path=root("metadata"))
     # Validate strictly first; examine the stored definition for ratcheting only after errors.
-    if any(validate_spec(definition["spec"], _SPEC, strictest_on_update(old))):
-        yield from validate_spec(definition["spec"], _SPEC, options_on_update(definition, old))
+    if any(validate_spec(definition["spec"], _SPEC, ratcheting.strictest_on_update(old))):
+        yield from validate_spec(definition["spec"], _SPEC, ratcheting.options_on_update(definition, old))
     spec, old_spec, names = definition["spec"], old["spec"], _SPEC.child("names")
-    if is_true(old, ESTABLISHED):
+    if is_true(old, conditions.ESTABLISHED):
         # Storage keys depend on these fields.
         yield from validate_immutable_field(spec["scope"], old_spec["scope"], _SPEC.child("scope"))
         yield from validate_immutable_field(spec["names"]["kind"], old_spec["names"]["kind"], names.child("kind"))
@@ -95,16 +85,16 @@ def validate_stored_versions(stored: Sequence[str] | None, versions: Sequence[Js
 
 
 def _validate_approval(definition: Json, old: Json | None) -> Errors:
-    if not is_protected_group(definition["spec"]["group"]):
+    if not conditions.is_protected_group(definition["spec"]["group"]):
         return
-    approval = approval_of(definition)
-    if old is not None and approval_of(old).state is approval.state:
+    approval = conditions.approval_of(definition)
+    if old is not None and conditions.approval_of(old).state is approval.state:
         return
-    path = root("metadata", "annotations").key(APPROVED_ANNOTATION)
-    if approval.state is ApprovalState.MISSING:
+    path = root("metadata", "annotations").key(conditions.APPROVED_ANNOTATION)
+    if approval.state is conditions.ApprovalState.MISSING:
         yield required(path, approval.reason)
-    elif approval.state is ApprovalState.INVALID:
-        yield invalid(path, annotations_of(definition).get(APPROVED_ANNOTATION) or "", approval.reason)
+    elif approval.state is conditions.ApprovalState.INVALID:
+        yield invalid(path, annotations_of(definition).get(conditions.APPROVED_ANNOTATION) or "", approval.reason)
 
 
 _NUMERIC = {"integer": ("int32", "int64"), "number": ("float", "double")}

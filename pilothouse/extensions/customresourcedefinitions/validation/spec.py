@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pilothouse.extensions.customresourcedefinitions.forms import InternalSpec
-from pilothouse.extensions.customresourcedefinitions.validation.ratcheting import (
-    UNDERSTOOD_REVIEWS,
-    ValidationOptions,
-    has_defaults,
-)
+from pilothouse.extensions.customresourcedefinitions.validation import ratcheting
 from pilothouse.extensions.customresourcedefinitions.validation.versions import (
     validate_common_to_versions,
     validate_versions,
@@ -23,7 +19,7 @@ from pilothouse.machinery.validation.webhook_clients import validate_client_conf
 _SCOPES = ("Cluster", "Namespaced")
 
 
-def validate_spec(spec: Json, path: Path, requested: ValidationOptions) -> Errors:
+def validate_spec(spec: Json, path: Path, requested: ratcheting.ValidationOptions) -> Errors:
     internal = InternalSpec.of(spec)
     options = requested.for_spec(internal)
     yield from _validate_group(spec["group"], path.child("group"))
@@ -39,7 +35,7 @@ def validate_spec(spec: Json, path: Path, requested: ValidationOptions) -> Error
             yield required(at)
         elif not internal.preserves_unknown_fields and version.get("served"):
             yield required(at, "because otherwise all fields are pruned")
-    if internal.preserves_unknown_fields and has_defaults(internal):
+    if internal.preserves_unknown_fields and ratcheting.has_defaults(internal):
         yield invalid(path.child("preserveUnknownFields"), True, "must be false in order to use defaults in the schema")
     yield from validate_versions(internal, path.child("versions"), options)
     yield from _validate_version_set(internal, path)
@@ -69,7 +65,7 @@ def _validate_version_set(spec: InternalSpec, path: Path) -> Errors:
         yield invalid(path.child("version"), spec.version, ",".join(problems))
 
 
-def _validate_conversion(spec: InternalSpec, path: Path, options: ValidationOptions) -> Errors:
+def _validate_conversion(spec: InternalSpec, path: Path, options: ratcheting.ValidationOptions) -> Errors:
     conversion = spec.spec.get("conversion")
     if conversion is None:
         return
@@ -114,7 +110,7 @@ NONE, WEBHOOK = "None", "Webhook"
 _NOT_FOR_NONE = "should not be set when strategy is not set to Webhook"
 
 
-def validate_conversion(conversion: Json, path: Path, options: ValidationOptions) -> Errors:
+def validate_conversion(conversion: Json, path: Path, options: ratcheting.ValidationOptions) -> Errors:
     strategy = conversion.get("strategy") or ""
     if not strategy:
         yield required(path.child("strategy"))
@@ -132,7 +128,7 @@ def validate_conversion(conversion: Json, path: Path, options: ValidationOptions
         yield forbidden(path.child("conversionReviewVersions"), _NOT_FOR_NONE)
 
 
-def _validate_client(client: Json | None, path: Path, options: ValidationOptions) -> Errors:
+def _validate_client(client: Json | None, path: Path, options: ratcheting.ValidationOptions) -> Errors:
     if client is None:
         yield required(path, "required when strategy is set to Webhook")
         return
@@ -141,7 +137,7 @@ def _validate_client(client: Json | None, path: Path, options: ValidationOptions
         yield from validate_ca_bundle(client.get("caBundle") or "", path.child("caBundle"))
 
 
-def _validate_review_versions(versions: Sequence[str], path: Path, options: ValidationOptions) -> Errors:
+def _validate_review_versions(versions: Sequence[str], path: Path, options: ratcheting.ValidationOptions) -> Errors:
     if not versions:
         yield required(path)
         return
@@ -151,5 +147,5 @@ def _validate_review_versions(versions: Sequence[str], path: Path, options: Vali
             continue
         for problem in is_dns1035_label(version):
             yield invalid(path.index(position), version, problem)
-    if options.requires_understood_review and not set(versions) & set(UNDERSTOOD_REVIEWS):
-        yield invalid(path, list(versions), f"must include at least one of {', '.join(UNDERSTOOD_REVIEWS)}")
+    if options.requires_understood_review and not set(versions) & set(ratcheting.UNDERSTOOD_REVIEWS):
+        yield invalid(path, list(versions), f"must include at least one of {', '.join(ratcheting.UNDERSTOOD_REVIEWS)}")

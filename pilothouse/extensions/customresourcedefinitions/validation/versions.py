@@ -9,11 +9,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from pilothouse.extensions.customresourcedefinitions.forms import InternalSpec
-from pilothouse.extensions.customresourcedefinitions.validation.ratcheting import (
-    COMMON,
-    MAX_SELECTABLE_FIELDS,
-    ValidationOptions,
-)
+from pilothouse.extensions.customresourcedefinitions.validation import ratcheting
 from pilothouse.extensions.schema.definition.structure import unsupported_part
 from pilothouse.extensions.schema.definition.validate import VersionContext, validate_crd_schema
 from pilothouse.extensions.schema.field_paths import InvalidFieldPath, find_field
@@ -32,7 +28,7 @@ _NOT_SELECTABLE = (
 )
 
 
-def validate_versions(spec: InternalSpec, path: Path, options: ValidationOptions) -> Errors:
+def validate_versions(spec: InternalSpec, path: Path, options: ratcheting.ValidationOptions) -> Errors:
     """Validate the fields of each version."""
     for position, version in enumerate(spec.versions):
         where, name = path.index(position), version.get("name") or ""
@@ -50,14 +46,16 @@ def validate_versions(spec: InternalSpec, path: Path, options: ValidationOptions
         yield from fields.validate()
 
 
-def validate_common_to_versions(spec: InternalSpec, path: Path, options: ValidationOptions) -> Errors:
+def validate_common_to_versions(spec: InternalSpec, path: Path, options: ratcheting.ValidationOptions) -> Errors:
     """Validate the fields common to all versions."""
     has_status = any(_has_status(spec.of_version(version, "subresources")) for version in spec.versions)
     context = _context(options, spec.version, has_status=has_status)
     yield from _validate_schema(spec.common.get("schema"), path.child("validation"), context)
     yield from _validate_subresources_and_columns(spec.common, path)
     reason = "may only be set when validations.schema is included"
-    fields = _SelectableFields(spec.common, path, otherwise=reason, allows_too_many=COMMON in options.too_many_fields)
+    fields = _SelectableFields(
+        spec.common, path, otherwise=reason, allows_too_many=ratcheting.COMMON in options.too_many_fields
+    )
     yield from fields.validate()
 
 
@@ -65,7 +63,7 @@ def _has_status(subresources: Json | None) -> bool:
     return (subresources or {}).get("status") is not None
 
 
-def _context(options: ValidationOptions, version: str, *, has_status: bool) -> VersionContext:
+def _context(options: ratcheting.ValidationOptions, version: str, *, has_status: bool) -> VersionContext:
     return VersionContext(
         has_status=has_status,
         requires_structure=options.requires_structure,
@@ -155,8 +153,8 @@ def _validate_selectable_fields(
         if found.path.text in known:
             yield duplicate(where, text)
         known.add(found.path.text)
-    if len(known) > MAX_SELECTABLE_FIELDS and not allows_too_many:
-        yield too_many(path, len(known), MAX_SELECTABLE_FIELDS)
+    if len(known) > ratcheting.MAX_SELECTABLE_FIELDS and not allows_too_many:
+        yield too_many(path, len(known), ratcheting.MAX_SELECTABLE_FIELDS)
 
 
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")

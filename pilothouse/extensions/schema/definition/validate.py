@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pilothouse.extensions.schema.checks import compile_check, run_check
+from pilothouse.extensions.schema.definition import standards
 from pilothouse.extensions.schema.definition.go_form import go_schema
 from pilothouse.extensions.schema.definition.rules import (
     EstimatedCost,
@@ -18,12 +19,6 @@ from pilothouse.extensions.schema.definition.rules import (
     judge_rules,
     validate_expressions,
     validate_rule_declarations,
-)
-from pilothouse.extensions.schema.definition.standards import (
-    SchemaContext,
-    validate_extensions,
-    validate_standard,
-    validate_unique_items,
 )
 from pilothouse.extensions.schema.definition.structure import (
     Nested,
@@ -101,7 +96,7 @@ class _Place:
 
     schema: Json
     path: Path
-    around: SchemaContext
+    around: standards.SchemaContext
     count: int | None
     """Maximum number of its values in an object; None = unlimited."""
     root: bool = False
@@ -129,7 +124,7 @@ def validate_crd_schema(schema: Json, *, path: Path, version_context: VersionCon
     if version_context.requires_structure and not unsupported:
         structure = _structure_errors(schema, path, version_context)
         errors += structure
-    around = SchemaContext(
+    around = standards.SchemaContext(
         defaults_forbidden=version_context.defaults_forbidden,
         requires_valid_types=version_context.requires_valid_types,
         requires_atomic_sets=version_context.requires_atomic_sets,
@@ -154,12 +149,17 @@ def _structure_errors(schema: Json, path: Path, context: VersionContext) -> list
 def _validate_tree(place: _Place, estimated: EstimatedCost | None) -> _TreeErrors:
     """Validate a schema tree. Without an estimate, rules are not compiled."""
     schema, path = place.schema, place.path
-    errors = _TreeErrors([*validate_standard(schema, path, place.around), *validate_unique_items(schema, path)], [])
+    errors = _TreeErrors(
+        [*standards.validate_standard(schema, path, place.around), *standards.validate_unique_items(schema, path)], []
+    )
     for below in _places_below(place):
         inner = _validate_tree(below, estimated if below.has_rules else None)
         errors.schema += inner.schema
         errors.rules += inner.rules
-    errors.schema += [*validate_extensions(schema, path, place.around), *validate_rule_declarations(schema, path)]
+    errors.schema += [
+        *standards.validate_extensions(schema, path, place.around),
+        *validate_rule_declarations(schema, path),
+    ]
     if schema.get(VALIDATIONS) and not errors.schema and estimated is not None:
         root = place.root or bool(schema.get(EMBEDDED))
         at = RulePlace(schema, path, root, place.count, place.around.uncorrelatable)

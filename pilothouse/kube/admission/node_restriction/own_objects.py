@@ -9,12 +9,7 @@ from collections.abc import Iterable, Mapping
 from pilothouse.apiserver.admission.interface import Attributes, Operation, refused
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.certificates.x509 import BadRequestData, common_name, parse_request
-from pilothouse.kube.node_authorizer.authorizer import (
-    CSI_NODE_OF_ANOTHER,
-    LEASE_ELSEWHERE,
-    LEASE_OF_ANOTHER,
-    NODE_LEASES,
-)
+from pilothouse.kube.node_authorizer import authorizer
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, name_of, part, text
 from pilothouse.machinery.validation.immutable import semantically_equal
@@ -88,15 +83,15 @@ def _is_in(label: str, domains: Iterable[str]) -> bool:
 
 
 def admit_lease(node: str, attributes: Attributes) -> None:
-    if attributes.namespace != NODE_LEASES:
-        raise refused(attributes, LEASE_ELSEWHERE)
+    if attributes.namespace != authorizer.NODE_LEASES:
+        raise refused(attributes, authorizer.LEASE_ELSEWHERE)
     if _name(attributes) != node:
-        raise refused(attributes, LEASE_OF_ANOTHER)
+        raise refused(attributes, authorizer.LEASE_OF_ANOTHER)
 
 
 def admit_csi_node(node: str, attributes: Attributes) -> None:
     if _name(attributes) != node:
-        raise refused(attributes, CSI_NODE_OF_ANOTHER)
+        raise refused(attributes, authorizer.CSI_NODE_OF_ANOTHER)
 
 
 def _name(attributes: Attributes) -> str:

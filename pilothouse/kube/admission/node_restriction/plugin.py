@@ -6,15 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation, refused
+from pilothouse.kube.admission.node_restriction import own_objects
 from pilothouse.kube.admission.node_restriction.credentials import NodePodCertificates, NodeTokens
-from pilothouse.kube.admission.node_restriction.own_objects import (
-    admit_claim_status,
-    admit_csi_node,
-    admit_lease,
-    admit_node,
-    admit_resource_slice,
-    admit_signing_request,
-)
 from pilothouse.kube.admission.node_restriction.pods import NodePods
 from pilothouse.kube.node_authorizer.authorizer import node_name_of
 from pilothouse.machinery.gofmt import quote
@@ -24,12 +17,12 @@ _Admit: TypeAlias = Callable[[str, Attributes], None]
 _AdmitAfterLooking: TypeAlias = Callable[[str, Attributes], Awaitable[None]]
 
 _AT_ONCE: dict[GroupResource, _Admit] = {
-    GroupResource("", "nodes"): admit_node,
-    GroupResource("", "persistentvolumeclaims"): admit_claim_status,
-    GroupResource("coordination.k8s.io", "leases"): admit_lease,
-    GroupResource("storage.k8s.io", "csinodes"): admit_csi_node,
-    GroupResource("resource.k8s.io", "resourceslices"): admit_resource_slice,
-    GroupResource("certificates.k8s.io", "certificatesigningrequests"): admit_signing_request,
+    GroupResource("", "nodes"): own_objects.admit_node,
+    GroupResource("", "persistentvolumeclaims"): own_objects.admit_claim_status,
+    GroupResource("coordination.k8s.io", "leases"): own_objects.admit_lease,
+    GroupResource("storage.k8s.io", "csinodes"): own_objects.admit_csi_node,
+    GroupResource("resource.k8s.io", "resourceslices"): own_objects.admit_resource_slice,
+    GroupResource("certificates.k8s.io", "certificatesigningrequests"): own_objects.admit_signing_request,
 }
 
 

@@ -11,13 +11,8 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
 from pilothouse.apiserver.tallies import REGISTRY, CounterTally
+from pilothouse.kube.admission.podsecurity import evaluator
 from pilothouse.kube.admission.podsecurity.checks import CheckedPod, Violation
-from pilothouse.kube.admission.podsecurity.evaluator import (
-    evaluate,
-    in_detail,
-    one_of_each_controller_first,
-    warnings_about,
-)
 from pilothouse.kube.admission.podsecurity.policy import (
     Configuration,
     LabelledPolicy,
@@ -91,8 +86,8 @@ class PodSecurity(Handler):
                     pods = [
                         p for p in await self._pods(attributes.name) if p["spec"].get("runtimeClassName") not in exempt
                     ]
-                    for warning in warnings_about(
-                        one_of_each_controller_first(pods), attributes.name, new.policy.enforce
+                    for warning in evaluator.warnings_about(
+                        evaluator.one_of_each_controller_first(pods), attributes.name, new.policy.enforce
                     ):
                         attributes.warn(warning)
         elif (template_path := _TEMPLATES.get(resource)) is not None:
@@ -134,17 +129,17 @@ class PodSecurity(Handler):
         if labelled.errors:
             wrong = aggregate(map(str, labelled.errors))
             attributes.annotate(label_of("error"), f"Failed to parse policy: {wrong}")
-        refused = evaluate(policy.enforce, pod) if enforce else []
+        refused = evaluator.evaluate(policy.enforce, pod) if enforce else []
         if enforce:
             EVALUATIONS.record("deny" if refused else "allow", policy.enforce, "enforce", attributes)
             attributes.annotate(label_of("enforce-policy"), str(policy.enforce))
-        if audited := evaluate(policy.audit, pod):
+        if audited := evaluator.evaluate(policy.audit, pod):
             EVALUATIONS.record("deny", policy.audit, "audit", attributes)
             attributes.annotate(label_of("audit-violations"), _would_violate(policy.audit, audited))
         if refused:
-            reason = f"violates PodSecurity {quote(str(policy.enforce))}: {in_detail(refused)}"
+            reason = f"violates PodSecurity {quote(str(policy.enforce))}: {evaluator.in_detail(refused)}"
             raise Forbidden.of(attributes.resource.group_resource, attributes.name, reason)
-        if violations := evaluate(policy.warn, pod):
+        if violations := evaluator.evaluate(policy.warn, pod):
             EVALUATIONS.record("deny", policy.warn, "warn", attributes)
             attributes.warn(_would_violate(policy.warn, violations))
 
@@ -166,7 +161,7 @@ class PodSecurity(Handler):
 
 
 def _would_violate(wanted: LevelVersion, violations: list[Violation]) -> str:
-    return f"would violate PodSecurity {quote(str(wanted))}: {in_detail(violations)}"
+    return f"would violate PodSecurity {quote(str(wanted))}: {evaluator.in_detail(violations)}"
 
 
 def _is_stricter(new: LevelVersion, old: LevelVersion) -> bool:

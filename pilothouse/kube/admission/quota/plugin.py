@@ -14,16 +14,7 @@ from pilothouse.apiserver.registry.own_access import parse_all
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict
 from pilothouse.controllers.resourcequota.evaluator import extended_resources, is_counted
-from pilothouse.kinds.resources import (
-    ResourceList,
-    added,
-    increase,
-    only,
-    read_amounts,
-    shown,
-    without_zeros,
-    written,
-)
+from pilothouse.kinds import resources
 from pilothouse.kube.admission.plugin_parts import ObjectLookup
 from pilothouse.kube.admission.quota.evaluators import AdmissionEvaluator
 from pilothouse.kube.admission.quota.registry import RESOURCE_CLAIMS, evaluator_of
@@ -114,7 +105,7 @@ class StoredQuotas:
             if str(current.revision) != resource_version_of(charge.quota):
                 return False
             quota = current.parse()
-            quota["status"]["used"] = written(charge.used)
+            quota["status"]["used"] = resources.written(charge.used)
             try:
                 await self._registry.replace(current, quota)
             except (RevisionConflict, KeyNotFound):
@@ -127,7 +118,7 @@ class Charge:
     """A quota and its new status.used."""
 
     quota: Json
-    used: ResourceList
+    used: resources.ResourceList
 
 
 def charges(quotas: Sequence[Json], attributes: Attributes, evaluator: AdmissionEvaluator) -> list[Charge]:
@@ -154,26 +145,32 @@ def _matches(quota: Json, evaluator: AdmissionEvaluator, obj: Json) -> bool:
     return bool(evaluator.matching(part(quota, "status", "hard"))) and is_counted(quota, evaluator, obj)
 
 
-def _delta(quota: Json, usage: ResourceList, evaluator: AdmissionEvaluator, attributes: Attributes) -> ResourceList:
+def _delta(
+    quota: Json, usage: resources.ResourceList, evaluator: AdmissionEvaluator, attributes: Attributes
+) -> resources.ResourceList:
     """Return the additional usage. An update of a counted object is charged for the increase only."""
     old = attributes.old
     if attributes.operation is not Operation.UPDATE or old is None or not resource_version_of(old):
-        return without_zeros(usage)
+        return resources.without_zeros(usage)
     counted = _matches(quota, evaluator, old)
-    return without_zeros(increase(usage, evaluator.usage(old)) if counted else usage)
+    return resources.without_zeros(resources.increase(usage, evaluator.usage(old)) if counted else usage)
 
 
-def _charge(quota: Json, delta: ResourceList, attributes: Attributes) -> Charge | None:
-    hard, used = read_amounts(part(quota, "status", "hard")), read_amounts(part(quota, "status", "used"))
-    requested = only(delta, hard)
+def _charge(quota: Json, delta: resources.ResourceList, attributes: Attributes) -> Charge | None:
+    hard, used = (
+        resources.read_amounts(part(quota, "status", "hard")),
+        resources.read_amounts(part(quota, "status", "used")),
+    )
+    requested = resources.only(delta, hard)
     if not requested:
         return None
-    total = added(used, requested)
+    total = resources.added(used, requested)
     exceeded = [name for name in requested if total[name] > hard[name]]
     if exceeded and attributes.subresource != "status":
         reason = (
-            f"exceeded quota: {name_of(quota)}, requested: {shown(only(requested, exceeded))}, "
-            f"used: {shown(only(used, exceeded))}, limited: {shown(only(hard, exceeded))}"
+            f"exceeded quota: {name_of(quota)}, requested: {resources.shown(resources.only(requested, exceeded))}, "
+            f"used: {resources.shown(resources.only(used, exceeded))}, "
+            f"limited: {resources.shown(resources.only(hard, exceeded))}"
         )
         raise refused(attributes, reason)
     return Charge(quota, total)

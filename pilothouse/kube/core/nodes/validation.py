@@ -28,23 +28,18 @@ from pilothouse.machinery.field import (
 )
 from pilothouse.machinery.gofmt import json_type, quote
 from pilothouse.machinery.objects import Json, annotations_of, items, part, text
+from pilothouse.machinery.validation import names
 from pilothouse.machinery.validation.addresses import parse_cidr_sloppy
 from pilothouse.machinery.validation.labels import validate_label_name
-from pilothouse.machinery.validation.names import (
-    is_config_map_key,
-    is_valid_label_value,
-    name_is_dns_label,
-    name_is_dns_subdomain,
-)
 
 _META = root("metadata")
 _POD_CIDRS = root("spec", "podCIDRs")
 _FEATURE = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
 _MAX_FEATURE = 253
 _CONFIG_MAP_RULES: dict[str, Rule] = {
-    "namespace": name_is_dns_label,
-    "name": name_is_dns_subdomain,
-    "kubeletConfigKey": is_config_map_key,
+    "namespace": names.name_is_dns_label,
+    "name": names.name_is_dns_subdomain,
+    "kubeletConfigKey": names.is_config_map_key,
 }
 
 
@@ -179,7 +174,7 @@ def validate_taints(taints: Sequence[Json], path: Path) -> Errors:
     for position, taint in enumerate(taints):
         at, key, effect = path.index(position), taint.get("key") or "", taint.get("effect") or ""
         yield from validate_label_name(key, at.child("key"))
-        if messages := is_valid_label_value(taint.get("value") or ""):
+        if messages := names.is_valid_label_value(taint.get("value") or ""):
             yield invalid(at.child("value"), taint["value"], ";".join(messages))
         yield from required_one_of(effect, at.child("effect"), TAINT_EFFECTS)
         if (key, effect) in seen:

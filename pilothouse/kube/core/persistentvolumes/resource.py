@@ -10,13 +10,8 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kube.core.persistentvolumes import validation
 from pilothouse.kube.core.persistentvolumes.sources import source_of
-from pilothouse.kube.core.persistentvolumes.validation import (
-    validate_affinity_unchanged,
-    validate_attributes_class_kept,
-    validate_source_unchanged,
-    validate_volume_spec,
-)
 from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.core.pods.defaults.volumes import default_volume
 from pilothouse.kube.registries import Registries
@@ -72,18 +67,20 @@ class PersistentVolumeStrategy(KubeStrategy):
         yield from self._validate_volume(obj, old)
         yield from _validate_mount_options(obj)
         yield from self._validate_volume(obj, old)
-        yield from validate_source_unchanged(obj["spec"], old["spec"])
+        yield from validation.validate_source_unchanged(obj["spec"], old["spec"])
         modes = obj["spec"].get("volumeMode"), old["spec"].get("volumeMode")
         yield from validate_immutable_field(*modes, root("volumeMode"))
         if old["spec"].get("nodeAffinity") is not None and not enabled("MutablePVNodeAffinity"):
-            yield from validate_affinity_unchanged(obj["spec"].get("nodeAffinity"), old["spec"]["nodeAffinity"])
-        yield from validate_attributes_class_kept(obj["spec"], old["spec"])
+            yield from validation.validate_affinity_unchanged(
+                obj["spec"].get("nodeAffinity"), old["spec"]["nodeAffinity"]
+            )
+        yield from validation.validate_attributes_class_kept(obj["spec"], old["spec"])
 
     def _validate_volume(self, obj: Json, old: Json | None) -> Errors:
         yield from self.validate_metadata(obj)
         stored = part(old, "spec", "nodeAffinity").get("required") if old else None
         allow = has_invalid_values(stored)
-        yield from validate_volume_spec(obj["spec"], name_of(obj), root("spec"), allow_invalid_values=allow)
+        yield from validation.validate_volume_spec(obj["spec"], name_of(obj), root("spec"), allow_invalid_values=allow)
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         return warnings_for_volume(obj)

@@ -15,15 +15,7 @@ from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, Revision
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Revision, Store
 from pilothouse.apiserver.storage.json_view import ProtobufStore
 from pilothouse.apiserver.tallies import REGISTRY
-from pilothouse.kube.core.services.port_set import (
-    NotInitialized,
-    PortAllocationError,
-    PortAlreadyAllocated,
-    PortNotInRange,
-    PortRangeFull,
-    PortSet,
-    RangeMismatch,
-)
+from pilothouse.kube.core.services import port_set
 from pilothouse.machinery.dataclass import dataclass
 
 STATIC = "static"
@@ -62,7 +54,7 @@ REPAIR_ERRORS = Counter(
 )
 
 
-def set_allocated_ports(taken: PortSet) -> None:
+def set_allocated_ports(taken: port_set.PortSet) -> None:
     _ALLOCATED.set(len(taken))
     _AVAILABLE.set(len(taken.ports) - len(taken))
 
@@ -74,7 +66,7 @@ _T = TypeVar("_T")
 class PortSnapshot:
     """The stored ports and their revision, 0 if nothing is stored."""
 
-    taken: PortSet
+    taken: port_set.PortSet
     revision: Revision
 
 
@@ -91,11 +83,11 @@ class PortAllocator:
     async def allocate(self, port: int) -> None:
         """Allocate this port. Raises PortNotInRange, PortAlreadyAllocated."""
 
-        def take(taken: PortSet) -> None:
+        def take(taken: port_set.PortSet) -> None:
             if port not in self.ports:
-                raise PortNotInRange(taken.range_text)
+                raise port_set.PortNotInRange(taken.range_text)
             if port in taken:
-                raise PortAlreadyAllocated
+                raise port_set.PortAlreadyAllocated
             taken.add(port)
 
         with _measured(STATIC):
@@ -104,10 +96,10 @@ class PortAllocator:
     async def allocate_next(self) -> int:
         """Allocate any free port. Raises PortRangeFull."""
 
-        def take(taken: PortSet) -> int:
+        def take(taken: port_set.PortSet) -> int:
             port = taken.next_free(self._random)
             if port is None:
-                raise PortRangeFull
+                raise port_set.PortRangeFull
             taken.add(port)
             return port
 
@@ -117,7 +109,7 @@ class PortAllocator:
     async def release(self, *ports: int) -> None:
         """Release the ports. Idempotent."""
 
-        def give_back(taken: PortSet) -> None:
+        def give_back(taken: port_set.PortSet) -> None:
             for port in ports:
                 taken.discard(port)
 
@@ -128,10 +120,12 @@ class PortAllocator:
         """Return the stored ports of any range, or an empty set if nothing is stored."""
         entry = await self._store.get(self._key)
         return (
-            PortSnapshot(PortSet.decode(entry.value), entry.modified) if entry else PortSnapshot(PortSet(self.ports), 0)
+            PortSnapshot(port_set.PortSet.decode(entry.value), entry.modified)
+            if entry
+            else PortSnapshot(port_set.PortSet(self.ports), 0)
         )
 
-    async def replace(self, expected: PortSnapshot, taken: PortSet) -> bool:
+    async def replace(self, expected: PortSnapshot, taken: port_set.PortSet) -> bool:
         """Store these ports. Return False if the stored ports have changed since `seen`."""
         try:
             if expected.revision:
@@ -143,14 +137,14 @@ class PortAllocator:
         set_allocated_ports(taken)
         return True
 
-    async def _change(self, change: Callable[[PortSet], _T]) -> _T:
+    async def _change(self, change: Callable[[port_set.PortSet], _T]) -> _T:
         async with self._turn:
             while True:
                 snapshot = await self.snapshot()
                 if not snapshot.revision:
-                    raise NotInitialized
+                    raise port_set.NotInitialized
                 if snapshot.taken.ports != self.ports:
-                    raise RangeMismatch
+                    raise port_set.RangeMismatch
                 result = change(snapshot.taken)
                 if await self.replace(snapshot, snapshot.taken):
                     return result
@@ -160,7 +154,7 @@ class PortAllocator:
 def _measured(scope: str) -> Iterator[None]:
     try:
         yield
-    except PortAllocationError:
+    except port_set.PortAllocationError:
         ALLOCATION_ERRORS.labels(scope).inc()
         raise
     ALLOCATIONS.labels(scope).inc()
@@ -188,7 +182,7 @@ class PortOperation:
         if not self._dry_run:
             await self._allocator.allocate(port)
         elif port in self._taken or port in (await self._allocator.snapshot()).taken:
-            raise PortAlreadyAllocated
+            raise port_set.PortAlreadyAllocated
         self._taken.append(port)
 
     async def allocate_next(self) -> int:
@@ -225,5 +219,5 @@ async def release_ports(allocator: PortAllocator, ports: list[int]) -> None:
     """Release the ports. Errors are logged, since the outcome of the write is already decided; the repair cleans up."""
     try:
         await allocator.release(*ports)
-    except (PortAllocationError, StorageError) as error:
+    except (port_set.PortAllocationError, StorageError) as error:
         _log.error("error releasing node ports %s: %s", ports, error)

@@ -22,22 +22,10 @@ from datetime import timedelta
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.kube.core.services import portallocator, traits
 from pilothouse.kube.core.services.allocation.cluster_ips import canonical
 from pilothouse.kube.core.services.ipallocator import MANAGER, AddressRange, new_ip_address, set_allocated_ips
 from pilothouse.kube.core.services.port_set import PortAllocationError, PortSet
-from pilothouse.kube.core.services.portallocator import (
-    REPAIR_ERRORS,
-    REPAIR_PORT_ERRORS,
-    PortAllocator,
-    set_allocated_ports,
-)
-from pilothouse.kube.core.services.traits import (
-    NO_ADDRESS,
-    cluster_ip_of,
-    cluster_ips_of,
-    health_check_port_of,
-    ports_of,
-)
 from pilothouse.kube.networking.ip_addresses import FAMILY_LABEL, MANAGED_BY_LABEL
 from pilothouse.kube.served import tracked_access
 from pilothouse.kube.validation.addresses import ip_family
@@ -166,9 +154,9 @@ def _parent(address: Json) -> str:
 
 
 def _addresses_of(service: Json) -> list[str]:
-    if cluster_ip_of(service) in ("", NO_ADDRESS):
+    if traits.cluster_ip_of(service) in ("", traits.NO_ADDRESS):
         return []
-    return [canonical(ip) for ip in cluster_ips_of(service) or [cluster_ip_of(service)]]
+    return [canonical(ip) for ip in traits.cluster_ips_of(service) or [traits.cluster_ip_of(service)]]
 
 
 def _is_labelled(address: Json) -> bool:
@@ -193,7 +181,7 @@ _NOT_ALLOCATED = _Problem("repair", "is not allocated; repairing")
 
 
 class NodePortRepair:
-    def __init__(self, services: RegistryStore, ports: PortAllocator) -> None:
+    def __init__(self, services: RegistryStore, ports: portallocator.PortAllocator) -> None:
         self._services = tracked_access(services)
         self._ports = ports
         self._leaks: dict[int, int] = {}  # port → rounds until release
@@ -204,7 +192,7 @@ class NodePortRepair:
             while not await self._run():
                 continue
         except (StatusError, StorageError, PortAllocationError):
-            REPAIR_ERRORS.inc()
+            portallocator.REPAIR_ERRORS.inc()
             raise
 
     async def _run(self) -> bool:
@@ -220,7 +208,7 @@ class NodePortRepair:
                 elif port not in snapshot.taken:
                     problem = _NOT_ALLOCATED
                 if problem is not None:
-                    REPAIR_PORT_ERRORS.labels(problem.type).inc()
+                    portallocator.REPAIR_PORT_ERRORS.labels(problem.type).inc()
                     where = f"{namespace_of(service)}/{name_of(service)}"
                     _log.warning("the node port %d for service %s %s", port, where, problem.text)
                 if problem in (None, _NOT_ALLOCATED):
@@ -228,7 +216,7 @@ class NodePortRepair:
                     self._leaks.pop(port, None)
         self._keep_leaked(snapshot.taken, rebuilt)
         if snapshot.revision and snapshot.taken.encode() == rebuilt.encode():
-            set_allocated_ports(rebuilt)
+            portallocator.set_allocated_ports(rebuilt)
             return True
         return await self._ports.replace(snapshot, rebuilt)
 
@@ -240,7 +228,7 @@ class NodePortRepair:
             if left > 0:
                 rebuilt.add(port)
             else:
-                REPAIR_PORT_ERRORS.labels("leak").inc()
+                portallocator.REPAIR_PORT_ERRORS.labels("leak").inc()
                 _log.warning("the node port %d appears to have leaked: cleaning up", port)
 
 
@@ -248,12 +236,12 @@ def used_ports(service: Json) -> list[int]:
     """Return the node ports of a service. Protocols share a port; a duplicate within one protocol is listed twice."""
     used: list[int] = []
     seen: set[tuple[int, str]] = set()
-    for port in ports_of(service):
+    for port in traits.ports_of(service):
         number, protocol = port.get("nodePort") or 0, port.get("protocol") or ""
         if number and (number not in used or (number, protocol) in seen):
             used.append(number)
         seen.add((number, protocol))
-    health = health_check_port_of(service)
+    health = traits.health_check_port_of(service)
     if health and (health not in used or (health, "TCP") in seen):
         used.append(health)
     return used

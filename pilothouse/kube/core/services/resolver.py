@@ -7,24 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from pilothouse.apiserver.webhook.service_resolver import ServiceAddress, ServiceResolver, ServiceUnresolved
+from pilothouse.kube.core.services import traits
 from pilothouse.kube.core.services.lister import ServiceLister
 from pilothouse.kube.core.services.locations import no_endpoints
-from pilothouse.kube.core.services.traits import (
-    CLUSTER_IP,
-    EXTERNAL_NAME,
-    LOAD_BALANCER,
-    NO_ADDRESS,
-    NODE_PORT,
-    cluster_ip_of,
-    ip_families_of,
-    ports_of,
-    type_of,
-)
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
-_ROUTED = (CLUSTER_IP, LOAD_BALANCER, NODE_PORT)
+_ROUTED = (traits.CLUSTER_IP, traits.LOAD_BALANCER, traits.NODE_PORT)
 """Service types with a cluster IP and endpoints."""
 
 
@@ -36,13 +26,13 @@ class ClusterIPResolver:
 
     async def resolve(self, namespace: str, name: str, port: int) -> ServiceAddress:
         service = await _service(self.lister, namespace, name)
-        kind = type_of(service)
-        if kind == CLUSTER_IP and cluster_ip_of(service) == NO_ADDRESS:
+        kind = traits.type_of(service)
+        if kind == traits.CLUSTER_IP and traits.cluster_ip_of(service) == traits.NO_ADDRESS:
             raise ServiceUnresolved('cannot route to service with ClusterIP "None"')
-        if kind == EXTERNAL_NAME:
+        if kind == traits.EXTERNAL_NAME:
             return ServiceAddress(service["spec"].get("externalName") or "", port)
         _require_routed(kind)
-        return ServiceAddress(cluster_ip_of(service), _service_port(service, name, port)["port"])
+        return ServiceAddress(traits.cluster_ip_of(service), _service_port(service, name, port)["port"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +43,7 @@ class EndpointResolver:
 
     async def resolve(self, namespace: str, name: str, port: int) -> ServiceAddress:
         service = await _service(self.lister, namespace, name)
-        _require_routed(type_of(service))
+        _require_routed(traits.type_of(service))
         port_name = _service_port(service, name, port).get("name") or ""
         slices = _in_order_of_preference(await self.lister.slices(namespace, name), service)
         address = next(_ready(slices, port_name), None)
@@ -71,7 +61,7 @@ class EndpointFirstResolver:
 
     async def resolve(self, namespace: str, name: str, port: int) -> ServiceAddress:
         service = await self.endpoints.lister.find(namespace, name)
-        if service is not None and type_of(service) in _ROUTED:
+        if service is not None and traits.type_of(service) in _ROUTED:
             with suppress(ServiceUnresolved):
                 return await self.endpoints.resolve(namespace, name, port)
         return await self.cluster_ips.resolve(namespace, name, port)
@@ -111,7 +101,7 @@ def _require_routed(kind: str) -> None:
 
 
 def _service_port(service: Json, name: str, number: int) -> Json:
-    for port in ports_of(service):
+    for port in traits.ports_of(service):
         if port.get("port") == number:
             return port
     raise ServiceUnresolved(f"no service port {number} found for service {quote(name)}")
@@ -120,7 +110,7 @@ def _service_port(service: Json, name: str, number: int) -> Json:
 def _in_order_of_preference(slices: Sequence[Json], service: Json) -> Sequence[Json]:
     if len(slices) < 2:
         return slices
-    families = ip_families_of(service)
+    families = traits.ip_families_of(service)
     shuffled = random.sample(slices, len(slices))
     return sorted(shuffled, key=lambda slice_: slice_.get("addressType") not in families[:1])
 

@@ -9,28 +9,10 @@ from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fie
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.storage.object import Fields
+from pilothouse.kube.core.services import traits
 from pilothouse.kube.core.services.inference import default_on_read, drop_type_dependent_fields
-from pilothouse.kube.core.services.traits import (
-    CLUSTER_IP,
-    EXTERNAL_NAME,
-    LOAD_BALANCER,
-    NODE_PORT,
-    cluster_ips_of,
-    is_externally_accessible,
-    ports_of,
-    type_of,
-)
-from pilothouse.kube.core.services.validation.load_balancers import (
-    ingress_points,
-    validate_load_balancer_class,
-    validate_load_balancer_status,
-)
+from pilothouse.kube.core.services.validation import load_balancers, updates
 from pilothouse.kube.core.services.validation.service import validate_service
-from pilothouse.kube.core.services.validation.updates import (
-    validate_cluster_ips_update,
-    validate_health_check_update,
-    validate_ip_families_update,
-)
 from pilothouse.kube.core.services.warnings import service_warnings
 from pilothouse.kube.strategy import KubeStrategy, StatusSubresource
 from pilothouse.kube.validation.addresses import IPV4, warnings_for_ip
@@ -71,10 +53,10 @@ class ServiceStrategy(KubeStrategy):
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
-        yield from validate_cluster_ips_update(obj, old)
-        yield from validate_ip_families_update(obj, old)
-        yield from validate_load_balancer_class(obj, old)
-        yield from validate_health_check_update(obj, old)
+        yield from updates.validate_cluster_ips_update(obj, old)
+        yield from updates.validate_ip_families_update(obj, old)
+        yield from load_balancers.validate_load_balancer_class(obj, old)
+        yield from updates.validate_health_check_update(obj, old)
         yield from validate_service(obj, old)
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
@@ -85,17 +67,17 @@ class ServiceStrategy(KubeStrategy):
 
     def canonicalize(self, obj: Json) -> None:
         """Drop the traffic policy of an ExternalName service, a leftover of a change of type."""
-        if type_of(obj) == EXTERNAL_NAME:
+        if traits.type_of(obj) == traits.EXTERNAL_NAME:
             obj["spec"].pop("internalTrafficPolicy", None)
 
 
 class ServiceStatusStrategy(StatusSubresource, ServiceStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
-        yield from validate_load_balancer_status(obj, old)
+        yield from load_balancers.validate_load_balancer_status(obj, old)
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
-        for position, point in enumerate(ingress_points(obj)):
+        for position, point in enumerate(load_balancers.ingress_points(obj)):
             if point.get("ip"):
                 path = root("status", "loadBalancer", "ingress").index(position)
                 yield from warnings_for_ip(point["ip"], path)
@@ -110,16 +92,20 @@ def default_service(service: Json) -> None:
         client = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
         if client.get("timeoutSeconds") is None:
             spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": AFFINITY_SECONDS}}
-    spec["type"] = spec.get("type") or CLUSTER_IP
-    for port in ports_of(service):
+    spec["type"] = spec.get("type") or traits.CLUSTER_IP
+    for port in traits.ports_of(service):
         port["protocol"] = port.get("protocol") or "TCP"
         if not port.get("targetPort"):
             port["targetPort"] = port.get("port") or 0
-    if is_externally_accessible(service) and not spec.get("externalTrafficPolicy"):
+    if traits.is_externally_accessible(service) and not spec.get("externalTrafficPolicy"):
         spec["externalTrafficPolicy"] = "Cluster"
-    if spec.get("internalTrafficPolicy") is None and type_of(service) in (CLUSTER_IP, NODE_PORT, LOAD_BALANCER):
+    if spec.get("internalTrafficPolicy") is None and traits.type_of(service) in (
+        traits.CLUSTER_IP,
+        traits.NODE_PORT,
+        traits.LOAD_BALANCER,
+    ):
         spec["internalTrafficPolicy"] = "Cluster"
-    if type_of(service) == LOAD_BALANCER:
+    if traits.type_of(service) == traits.LOAD_BALANCER:
         if service["spec"].get("allocateLoadBalancerNodePorts") is None:
             service["spec"]["allocateLoadBalancerNodePorts"] = True
         for point in ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ():
@@ -138,11 +124,11 @@ def _fields(obj: Json) -> Fields:
 
 def _external_ip(obj: Json) -> str:
     ips = obj["spec"].get("externalIPs") or []
-    match type_of(obj):
+    match traits.type_of(obj):
         case "ClusterIP" | "NodePort":
             return ",".join(ips) or "<none>"
         case "LoadBalancer":
-            points = {point.get("ip") or point.get("hostname") or "" for point in ingress_points(obj)}
+            points = {point.get("ip") or point.get("hostname") or "" for point in load_balancers.ingress_points(obj)}
             return ",".join([*sorted(points - {""}), *ips]) or "<pending>"
         case "ExternalName":
             return str(obj["spec"].get("externalName") or "")
@@ -163,14 +149,16 @@ SERVICES = Resource(
     returns_deleted_object=True,
     columns=[
         NAME,
-        Column("Type", type_of, documented=(_SPEC, "type")),
+        Column("Type", traits.type_of, documented=(_SPEC, "type")),
         Column(
             "Cluster-IP",
-            lambda obj: next(iter(cluster_ips_of(obj)), "<none>"),
+            lambda obj: next(iter(traits.cluster_ips_of(obj)), "<none>"),
             documented=(_SPEC, "clusterIP"),
         ),
         Column("External-IP", _external_ip, documented=(_SPEC, "externalIPs")),
-        Column("Port(s)", lambda obj: ",".join(map(_port, ports_of(obj))) or "<none>", documented=(_SPEC, "ports")),
+        Column(
+            "Port(s)", lambda obj: ",".join(map(_port, traits.ports_of(obj))) or "<none>", documented=(_SPEC, "ports")
+        ),
         AGE,
         Column(
             "Selector",

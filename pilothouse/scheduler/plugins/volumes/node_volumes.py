@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pilothouse.controllers.volume.persistentvolume.matching import (
-    SELECTED_NODE,
-    best_match,
-    class_of_claim,
-    is_bound_to,
-    requested_size,
-    storage_in,
-)
+from pilothouse.controllers.volume.persistentvolume import matching
 from pilothouse.kinds.node_affinity import NodeSelector
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, annotations_of, name_of
@@ -49,14 +42,14 @@ def find_volumes(claims: PodClaims, node: NodeInfo, volumes: AssumedObjects, lis
             raise NodeConflict(VOLUME_GONE)
         if not is_reachable(volume, node):
             raise NodeConflict(WRONG_NODE)
-    if any(annotations_of(claim).get(SELECTED_NODE, node.name) != node.name for claim in claims.waiting):
+    if any(annotations_of(claim).get(matching.SELECTED_NODE, node.name) != node.name for claim in claims.waiting):
         raise NodeConflict(NO_VOLUME)
-    undecided = [claim for claim in claims.waiting if SELECTED_NODE not in annotations_of(claim)]
+    undecided = [claim for claim in claims.waiting if matching.SELECTED_NODE not in annotations_of(claim)]
     bindings = _matches(undecided, node, volumes) if undecided else ()
     matched = {name_of(claim) for _, claim in bindings}
     provisions = tuple(claim for claim in claims.waiting if name_of(claim) not in matched)
     for claim in provisions:
-        storage_class = listers.storage_classes.get_by_key(class_of_claim(claim))
+        storage_class = listers.storage_classes.get_by_key(matching.class_of_claim(claim))
         if storage_class is None or (storage_class.get("provisioner") or "") in _NO_PROVISIONER:
             raise NodeConflict(NO_VOLUME)
         topologies = storage_class.get("allowedTopologies") or ()
@@ -82,7 +75,7 @@ def is_reachable(volume: Json, node: NodeInfo) -> bool:
 def _matches(claims: Sequence[Json], node: NodeInfo, volumes: AssumedObjects) -> tuple[tuple[Json, Json], ...]:
     """Match claims with free volumes; smaller claims choose first."""
     matches: list[tuple[Json, Json]] = []
-    for claim in sorted(claims, key=requested_size):
+    for claim in sorted(claims, key=matching.requested_size):
         taken = {name_of(volume) for volume, _ in matches}
         volume = _match(claim, [volume for volume in volumes if name_of(volume) not in taken], node)
         if volume is not None:
@@ -93,8 +86,10 @@ def _matches(claims: Sequence[Json], node: NodeInfo, volumes: AssumedObjects) ->
 def _match(claim: Json, volumes: Iterable[Json], node: NodeInfo) -> Json | None:
     """Return the best volume for the claim. A claim with reserved volumes gets a reserved volume or none."""
     volumes = list(volumes)
-    reserved = [volume for volume in volumes if is_bound_to(volume, claim)]
-    return best_match(claim, [volume for volume in reserved or volumes if is_reachable(volume, node)], delayed=False)
+    reserved = [volume for volume in volumes if matching.is_bound_to(volume, claim)]
+    return matching.best_match(
+        claim, [volume for volume in reserved or volumes if is_reachable(volume, node)], delayed=False
+    )
 
 
 def _has_space(claim: Json, storage_class: Json, node: NodeInfo, listers: Listers) -> bool:
@@ -102,10 +97,10 @@ def _has_space(claim: Json, storage_class: Json, node: NodeInfo, listers: Lister
     driver = listers.csi_drivers.get_by_key(storage_class["provisioner"])
     if driver is None or not driver["spec"].get("storageCapacity"):
         return True
-    size = requested_size(claim)
+    size = matching.requested_size(claim)
 
     def is_enough(capacity: Json) -> bool:
-        most = storage_in({"storage": capacity.get("maximumVolumeSize") or capacity.get("capacity") or 0})
+        most = matching.storage_in({"storage": capacity.get("maximumVolumeSize") or capacity.get("capacity") or 0})
         topology = from_label_selector(capacity.get("nodeTopology"))
         same_class = capacity.get("storageClassName") == name_of(storage_class)
         return bool(same_class and most >= size and topology.matches(node.labels))

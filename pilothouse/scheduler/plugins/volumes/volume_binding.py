@@ -7,12 +7,7 @@ volume controllers.
 from __future__ import annotations
 
 from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
-from pilothouse.controllers.volume.persistentvolume.matching import (
-    BOUND_BY_CONTROLLER,
-    SELECTED_NODE,
-    is_bound_to,
-    with_annotations,
-)
+from pilothouse.controllers.volume.persistentvolume import matching
 from pilothouse.kinds.pods import has_ended
 from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of, resource_version_of, uid_of
 from pilothouse.scheduler.cache.node_info import NodeInfo
@@ -76,7 +71,9 @@ class VolumeBinding(Plugin):
             return
         volumes = find_volumes(claims, node, self._volumes, self.handle.listers)
         bindings = tuple((_bound_volume(volume, claim), claim) for volume, claim in volumes.bindings)
-        provisions = tuple(with_annotations(claim, **{SELECTED_NODE: node.name}) for claim in volumes.provisions)
+        provisions = tuple(
+            matching.with_annotations(claim, **{matching.SELECTED_NODE: node.name}) for claim in volumes.provisions
+        )
         for volume, _ in bindings:
             self._volumes.assume(volume)
         for claim in provisions:
@@ -126,9 +123,9 @@ class VolumeBinding(Plugin):
         current = self.handle.listers.claims.get_by_key(f"{namespace_of(claim)}/{name}")
         if current is None:
             raise VolumesNotBound(f'binding volumes: failed to check provisioning pvc: could not find "{name}"')
-        wanted = annotations_of(claim).get(SELECTED_NODE)
+        wanted = annotations_of(claim).get(matching.SELECTED_NODE)
         moved = resource_version_of(current) != resource_version_of(claim)
-        if wanted and moved and annotations_of(current).get(SELECTED_NODE) != wanted:
+        if wanted and moved and annotations_of(current).get(matching.SELECTED_NODE) != wanted:
             raise VolumesNotBound(f'binding volumes: provisioning failed for PVC "{name}"')
         if not is_bound(current):
             return False
@@ -154,6 +151,6 @@ def _bound_volume(volume: Json, claim: Json) -> Json:
         "uid": uid_of(claim),
         "resourceVersion": resource_version_of(claim),
     }
-    reserved = is_bound_to(volume, claim)
-    named = volume if reserved else with_annotations(volume, **{BOUND_BY_CONTROLLER: "yes"})
+    reserved = matching.is_bound_to(volume, claim)
+    named = volume if reserved else matching.with_annotations(volume, **{matching.BOUND_BY_CONTROLLER: "yes"})
     return {**named, "spec": {**volume["spec"], "claimRef": reference}}

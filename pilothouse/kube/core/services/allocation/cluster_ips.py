@@ -9,15 +9,9 @@ dual stack → single stack     release the second address
 
 from __future__ import annotations
 
+from pilothouse.kube.core.services import traits
 from pilothouse.kube.core.services.allocation.ip_families import keeps_dual_stack_preference
 from pilothouse.kube.core.services.ipallocator import AllocationError, RangeFull, ServiceIPAllocator
-from pilothouse.kube.core.services.traits import (
-    EXTERNAL_NAME,
-    NO_ADDRESS,
-    cluster_ips_of,
-    ip_families_of,
-    type_of,
-)
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.gofmt import quote
@@ -39,26 +33,26 @@ class ClusterIPOperation:
 
     async def create(self, service: Json) -> None:
         """Raises Invalid, InternalError."""
-        if type_of(service) == EXTERNAL_NAME or _is_headless(service):
+        if traits.type_of(service) == traits.EXTERNAL_NAME or _is_headless(service):
             return
-        await self._take(service, range(len(ip_families_of(service))))
+        await self._take(service, range(len(traits.ip_families_of(service))))
 
     async def update(self, service: Json, old: Json) -> None:
         """Raises Invalid, InternalError."""
         if keeps_dual_stack_preference(service, old):
             return
-        if type_of(old) == EXTERNAL_NAME:
+        if traits.type_of(old) == traits.EXTERNAL_NAME:
             await self.create(service)
         elif _is_headless(old):
             return
-        elif type_of(service) == EXTERNAL_NAME:
-            self._given_up += cluster_ips_of(old)
+        elif traits.type_of(service) == traits.EXTERNAL_NAME:
+            self._given_up += traits.cluster_ips_of(old)
         else:
-            families, before = len(ip_families_of(service)), len(ip_families_of(old))
+            families, before = len(traits.ip_families_of(service)), len(traits.ip_families_of(old))
             if (before, families) == (1, 2):
                 await self._take(service, range(1, 2))
             elif (before, families) == (2, 1):
-                self._given_up += cluster_ips_of(old)[1:]
+                self._given_up += traits.cluster_ips_of(old)[1:]
 
     async def commit(self) -> None:
         await self._release(self._given_up)
@@ -68,7 +62,7 @@ class ClusterIPOperation:
 
     async def _take(self, service: Json, positions: range) -> None:
         """Allocate the addresses at these positions of clusterIPs: the requested address, or any free address."""
-        families, ips = ip_families_of(service), list(cluster_ips_of(service))
+        families, ips = traits.ip_families_of(service), list(traits.cluster_ips_of(service))
         ips += [""] * (len(families) - len(ips))
         for position in positions:
             ips[position] = await self._take_one(service, families[position], ips[position])
@@ -85,8 +79,8 @@ class ClusterIPOperation:
         except AllocationError as error:
             reason = f"failed to allocate IP {ip}: {error}" if ip else f"failed to allocate IP: {error}"
             # Upstream prints an empty string for each address that is not yet allocated.
-            printed = list(cluster_ips_of(service))
-            printed += [""] * (len(ip_families_of(service)) - len(printed))
+            printed = list(traits.cluster_ips_of(service))
+            printed += [""] * (len(traits.ip_families_of(service)) - len(printed))
             raise Invalid.of(
                 GroupKind("", "Service"), name_of(service), [invalid(root("spec", "clusterIPs"), printed, reason)]
             ) from None
@@ -123,4 +117,4 @@ def canonical(ip: str) -> str:
 
 
 def _is_headless(service: Json) -> bool:
-    return cluster_ips_of(service)[:1] == [NO_ADDRESS]
+    return traits.cluster_ips_of(service)[:1] == [traits.NO_ADDRESS]

@@ -13,20 +13,13 @@ from contextlib import asynccontextmanager
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Hooks
 from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.kube.core.services import traits
 from pilothouse.kube.core.services.allocation.cluster_ips import ClusterIPOperation, canonical
 from pilothouse.kube.core.services.allocation.ip_families import ClusterFamilies, init_ip_families
 from pilothouse.kube.core.services.allocation.node_ports import allocate_for_create, allocate_for_update
 from pilothouse.kube.core.services.inference import default_on_read, normalize_cluster_ips, patch_allocated_values
 from pilothouse.kube.core.services.ipallocator import ServiceIPAllocator
 from pilothouse.kube.core.services.portallocator import PortAllocator, PortOperation, release_ports
-from pilothouse.kube.core.services.traits import (
-    NO_ADDRESS,
-    cluster_ips_of,
-    health_check_port_of,
-    needs_cluster_ip,
-    needs_health_check,
-    node_ports_of,
-)
 from pilothouse.kube.served import tracked_access
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of
@@ -64,12 +57,12 @@ class ReleaseHooks(Hooks):
             await self._endpoints.delete(name_of(service), namespace=namespace_of(service))
         except StatusError as error:
             _log.error("delete service endpoints %s/%s failed: %s", namespace_of(service), name_of(service), error)
-        if needs_cluster_ip(service) and cluster_ips_of(service)[:1] != [NO_ADDRESS]:
-            for ip in cluster_ips_of(service):
+        if traits.needs_cluster_ip(service) and traits.cluster_ips_of(service)[:1] != [traits.NO_ADDRESS]:
+            for ip in traits.cluster_ips_of(service):
                 await self.ips.release(canonical(ip))
-        ports = node_ports_of(service)
-        if needs_health_check(service) and health_check_port_of(service):
-            ports.append(health_check_port_of(service))
+        ports = traits.node_ports_of(service)
+        if traits.needs_health_check(service) and traits.health_check_port_of(service):
+            ports.append(traits.health_check_port_of(service))
         await release_ports(self.ports, ports)
 
 

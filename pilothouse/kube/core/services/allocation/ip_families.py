@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
+from pilothouse.kube.core.services import traits
 from pilothouse.kube.core.services.inference import other_family
-from pilothouse.kube.core.services.traits import (
-    EXTERNAL_NAME,
-    NO_ADDRESS,
-    PREFER_DUAL_STACK,
-    REQUIRE_DUAL_STACK,
-    SINGLE_STACK,
-    cluster_ips_of,
-    ip_families_of,
-    ip_family_policy_of,
-    is_selectorless_headless,
-    type_of,
-)
 from pilothouse.kube.core.services.validation.cluster_ips import validate_cluster_ips
 from pilothouse.kube.validation.addresses import cidr_family, ip_family
 from pilothouse.machinery.dataclass import dataclass
@@ -45,43 +34,45 @@ def keeps_dual_stack_preference(service: Json, old: Json | None) -> bool:
     """Report whether an unchanged PreferDualStack service keeps its addresses, regardless of changes of the cluster."""
     return (
         old is not None
-        and type_of(service) == type_of(old) != EXTERNAL_NAME
-        and ip_family_policy_of(service) == PREFER_DUAL_STACK
-        and ip_family_policy_of(old) in ("", PREFER_DUAL_STACK)
-        and cluster_ips_of(service) == cluster_ips_of(old)
-        and ip_families_of(service) == ip_families_of(old)
+        and traits.type_of(service) == traits.type_of(old) != traits.EXTERNAL_NAME
+        and traits.ip_family_policy_of(service) == traits.PREFER_DUAL_STACK
+        and traits.ip_family_policy_of(old) in ("", traits.PREFER_DUAL_STACK)
+        and traits.cluster_ips_of(service) == traits.cluster_ips_of(old)
+        and traits.ip_families_of(service) == traits.ip_families_of(old)
     )
 
 
 def init_ip_families(service: Json, old: Json | None, cluster: ClusterFamilies) -> None:
     """Set ipFamilyPolicy and ipFamilies. Raises Invalid for an impossible combination."""
-    if type_of(service) == EXTERNAL_NAME or keeps_dual_stack_preference(service, old):
+    if traits.type_of(service) == traits.EXTERNAL_NAME or keeps_dual_stack_preference(service, old):
         return
     spec = service["spec"]
     if spec.get("ipFamilyPolicy") is None:
-        if old is not None and ip_family_policy_of(old):
-            spec["ipFamilyPolicy"] = ip_family_policy_of(old)
+        if old is not None and traits.ip_family_policy_of(old):
+            spec["ipFamilyPolicy"] = traits.ip_family_policy_of(old)
         else:
-            spec["ipFamilyPolicy"] = REQUIRE_DUAL_STACK if is_selectorless_headless(service) else SINGLE_STACK
+            spec["ipFamilyPolicy"] = (
+                traits.REQUIRE_DUAL_STACK if traits.is_selectorless_headless(service) else traits.SINGLE_STACK
+            )
     _refuse(service, validate_cluster_ips(service, old))
     reduced = list(_reduce(service, old)) if old is not None else []
     _refuse(service, iter([*reduced, *_single_stack_errors(service), *_infer_families(service, cluster)]))
-    if not is_selectorless_headless(service):
+    if not traits.is_selectorless_headless(service):
         _refuse(service, _configuration_errors(service, cluster))
-    families = spec["ipFamilies"] = ip_families_of(service) or [cluster.default]
-    may_add = is_selectorless_headless(service) or len(cluster.configured) == 2
-    if spec["ipFamilyPolicy"] != SINGLE_STACK and len(families) == 1 and may_add:
+    families = spec["ipFamilies"] = traits.ip_families_of(service) or [cluster.default]
+    may_add = traits.is_selectorless_headless(service) or len(cluster.configured) == 2
+    if spec["ipFamilyPolicy"] != traits.SINGLE_STACK and len(families) == 1 and may_add:
         families.append(other_family(families[0]))
 
 
 def _reduce(service: Json, old: Json) -> Errors:
     """Drop the second address and family on a change to single stack. Dual stack without a second family is an
     error."""
-    spec, policy = service["spec"], ip_family_policy_of(service)
+    spec, policy = service["spec"], traits.ip_family_policy_of(service)
     parts = {"clusterIPs": "cluster IP", "ipFamilies": "IP family"}
     for field, noun in parts.items():
         values, before = spec.get(field) or [], old["spec"].get(field) or []
-        if policy == SINGLE_STACK:
+        if policy == traits.SINGLE_STACK:
             if values == before and len(values) > 1:
                 spec[field] = values[:1]
         elif values and len(values) < len(before):
@@ -89,19 +80,22 @@ def _reduce(service: Json, old: Json) -> Errors:
 
 
 def _single_stack_errors(service: Json) -> Errors:
-    if ip_family_policy_of(service) != SINGLE_STACK:
+    if traits.ip_family_policy_of(service) != traits.SINGLE_STACK:
         return
-    for values, noun in ((cluster_ips_of(service), "cluster IPs"), (ip_families_of(service), "IP families")):
+    for values, noun in (
+        (traits.cluster_ips_of(service), "cluster IPs"),
+        (traits.ip_families_of(service), "IP families"),
+    ):
         if len(values) == 2:
             reason = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {noun} are specified"
-            yield invalid(_POLICY, SINGLE_STACK, reason)
+            yield invalid(_POLICY, traits.SINGLE_STACK, reason)
 
 
 def _infer_families(service: Json, cluster: ClusterFamilies) -> Errors:
     """Append a family for each address without family."""
-    ips, families = cluster_ips_of(service), list(ip_families_of(service))
+    ips, families = traits.cluster_ips_of(service), list(traits.ip_families_of(service))
     for position, ip in enumerate(ips):
-        if ip == NO_ADDRESS:
+        if ip == traits.NO_ADDRESS:
             break
         if position < len(families):
             continue
@@ -117,9 +111,9 @@ def _infer_families(service: Json, cluster: ClusterFamilies) -> Errors:
 
 
 def _configuration_errors(service: Json, cluster: ClusterFamilies) -> Errors:
-    if ip_family_policy_of(service) == REQUIRE_DUAL_STACK and len(cluster.configured) < 2:
-        yield invalid(_POLICY, REQUIRE_DUAL_STACK, "this cluster is not configured for dual-stack services")
-    for position, family in enumerate(ip_families_of(service)):
+    if traits.ip_family_policy_of(service) == traits.REQUIRE_DUAL_STACK and len(cluster.configured) < 2:
+        yield invalid(_POLICY, traits.REQUIRE_DUAL_STACK, "this cluster is not configured for dual-stack services")
+    for position, family in enumerate(traits.ip_families_of(service)):
         if family not in cluster.configured:
             yield invalid(root("spec", "ipFamilies").index(position), family, "not configured on this cluster")
 

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
+from pilothouse.kube.core.services import traits
 from pilothouse.kube.core.services.port_set import PortAllocationError
 from pilothouse.kube.core.services.portallocator import PortOperation
-from pilothouse.kube.core.services.traits import (
-    gets_node_ports,
-    has_node_ports,
-    health_check_port_of,
-    needs_health_check,
-    node_ports_of,
-    ports_of,
-)
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.names import GroupKind
@@ -22,11 +15,11 @@ from pilothouse.machinery.status_error import StatusError
 
 async def allocate_for_create(service: Json, operation: PortOperation) -> None:
     """Raises Invalid, InternalError."""
-    if has_node_ports(service):
+    if traits.has_node_ports(service):
         # Ports with the same number, such as DNS over TCP and UDP, share a node port by default.
         chosen: dict[int, int] = {}
-        for position, port in enumerate(ports_of(service)):
-            if not port.get("nodePort") and not gets_node_ports(service):
+        for position, port in enumerate(traits.ports_of(service)):
+            if not port.get("nodePort") and not traits.gets_node_ports(service):
                 continue
             number = port.get("port") or 0
             if number not in chosen:
@@ -35,26 +28,26 @@ async def allocate_for_create(service: Json, operation: PortOperation) -> None:
                 port["nodePort"] = chosen[number]
             elif port["nodePort"] != chosen[number]:
                 await _take(service, position, port["nodePort"], operation)
-    if needs_health_check(service):
+    if traits.needs_health_check(service):
         await _allocate_health_check(service, operation)
 
 
 async def allocate_for_update(service: Json, old: Json, operation: PortOperation) -> None:
     """Raises Invalid, InternalError."""
-    if has_node_ports(service):
+    if traits.has_node_ports(service):
         await _update_node_ports(service, old, operation)
-    elif has_node_ports(old):
-        for port in node_ports_of(old):
+    elif traits.has_node_ports(old):
+        for port in traits.node_ports_of(old):
             operation.give_up(port)
-    if needs_health_check(service) and not needs_health_check(old):
+    if traits.needs_health_check(service) and not traits.needs_health_check(old):
         await _allocate_health_check(service, operation)
-    elif needs_health_check(old) and not needs_health_check(service):
-        operation.give_up(health_check_port_of(old))
+    elif traits.needs_health_check(old) and not traits.needs_health_check(service):
+        operation.give_up(traits.health_check_port_of(old))
 
 
 async def _first_node_port(service: Json, position: int, operation: PortOperation) -> int:
-    number = ports_of(service)[position].get("port") or 0
-    named = (port.get("nodePort") or 0 for port in ports_of(service) if (port.get("port") or 0) == number)
+    number = traits.ports_of(service)[position].get("port") or 0
+    named = (port.get("nodePort") or 0 for port in traits.ports_of(service) if (port.get("port") or 0) == number)
     requested = next(filter(None, named), 0)
     if not requested:
         return await _take_any(operation)
@@ -63,11 +56,11 @@ async def _first_node_port(service: Json, position: int, operation: PortOperatio
 
 
 async def _update_node_ports(service: Json, old: Json, operation: PortOperation) -> None:
-    before = node_ports_of(old)
+    before = traits.node_ports_of(old)
     taken: set[int] = set(before)
     seen: set[tuple[str, int]] = set()
-    for position, port in enumerate(ports_of(service)):
-        if not port.get("nodePort") and not gets_node_ports(service):
+    for position, port in enumerate(traits.ports_of(service)):
+        if not port.get("nodePort") and not traits.gets_node_ports(service):
             continue
         if not port.get("nodePort"):
             port["nodePort"] = await _take_any(operation)
@@ -79,12 +72,12 @@ async def _update_node_ports(service: Json, old: Json, operation: PortOperation)
             raise StatusError(f"duplicate nodePort: {{{key[0]} {key[1]}}}")
         seen.add(key)
     for number in before:
-        if number not in node_ports_of(service):
+        if number not in traits.node_ports_of(service):
             operation.give_up(number)
 
 
 async def _allocate_health_check(service: Json, operation: PortOperation) -> None:
-    requested = health_check_port_of(service)
+    requested = traits.health_check_port_of(service)
     try:
         if requested:
             await operation.allocate(requested)

@@ -2,38 +2,12 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.core.services.traits import (
-    CLUSTER_IP,
-    EXTERNAL_NAME,
-    LOAD_BALANCER,
-    NODE_PORT,
-    TYPES,
-    cluster_ips_of,
-    health_check_port_of,
-    ip_families_of,
-    is_externally_accessible,
-    is_headless,
-    needs_health_check,
-    ports_of,
-    type_of,
-)
+from pilothouse.kube.core.services import traits
+from pilothouse.kube.core.services.validation import load_balancers
 from pilothouse.kube.core.services.validation.cluster_ips import validate_cluster_ips
-from pilothouse.kube.core.services.validation.load_balancers import (
-    validate_load_balancer_class,
-    validate_load_balancer_fields,
-)
 from pilothouse.kube.core.services.warnings import TOPOLOGY_HINTS, TOPOLOGY_MODE
+from pilothouse.kube.validation import fields
 from pilothouse.kube.validation.addresses import endpoint_ip, legacy_ip
-from pilothouse.kube.validation.fields import (
-    PROTOCOLS,
-    dns_label,
-    dns_subdomain,
-    one_of,
-    port_num,
-    port_num_or_name,
-    qualified_name,
-    required_one_of,
-)
 from pilothouse.machinery.field import Errors, duplicate, forbidden, invalid, required, root
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.validation.labels import validate_labels
@@ -48,22 +22,26 @@ def validate_service(service: Json, old: Json | None) -> Errors:
     if hints is not None and mode is not None and hints != mode:
         path = root("metadata", "annotations").key(TOPOLOGY_MODE)
         yield invalid(path, mode, f"must match annotations[{TOPOLOGY_HINTS}] when both are specified")
-    if not ports_of(service) and not is_headless(service) and type_of(service) != EXTERNAL_NAME:
+    if (
+        not traits.ports_of(service)
+        and not traits.is_headless(service)
+        and traits.type_of(service) != traits.EXTERNAL_NAME
+    ):
         yield required(_SPEC.child("ports"))
-    if type_of(service) in (LOAD_BALANCER, NODE_PORT) and is_headless(service):
-        reason = f"may not be set to 'None' for {type_of(service)} services"
+    if traits.type_of(service) in (traits.LOAD_BALANCER, traits.NODE_PORT) and traits.is_headless(service):
+        reason = f"may not be set to 'None' for {traits.type_of(service)} services"
         yield invalid(_SPEC.child("clusterIPs").index(0), "None", reason)
-    if type_of(service) == EXTERNAL_NAME:
+    if traits.type_of(service) == traits.EXTERNAL_NAME:
         reason = "may not be set for ExternalName services"
-        if cluster_ips_of(service):
+        if traits.cluster_ips_of(service):
             yield forbidden(_SPEC.child("clusterIPs"), reason)
-        if ip_families_of(service):
+        if traits.ip_families_of(service):
             yield forbidden(_SPEC.child("ipFamilies"), reason)
         if service["spec"].get("ipFamilyPolicy") is not None:
             yield forbidden(_SPEC.child("ipFamilyPolicy"), reason)
         name = (service["spec"].get("externalName") or "").removesuffix(".")
         if name:
-            yield from dns_subdomain(name, _SPEC.child("externalName"))
+            yield from fields.dns_subdomain(name, _SPEC.child("externalName"))
         else:
             yield required(_SPEC.child("externalName"))
     yield from validate_ports(service)
@@ -75,10 +53,10 @@ def validate_service(service: Json, old: Json | None) -> Errors:
         path = _SPEC.child("externalIPs").index(position)
         wrong = list(legacy_ip(path, ip, old=stored))
         yield from wrong or endpoint_ip(ip, path)
-    yield from required_one_of(type_of(service), _SPEC.child("type"), TYPES)
+    yield from fields.required_one_of(traits.type_of(service), _SPEC.child("type"), traits.TYPES)
     yield from validate_port_uniqueness(service)
-    yield from validate_load_balancer_fields(service, old)
-    yield from validate_load_balancer_class(service, None)
+    yield from load_balancers.validate_load_balancer_fields(service, old)
+    yield from load_balancers.validate_load_balancer_class(service, None)
     yield from validate_external_traffic(service)
     yield from validate_internal_traffic(service)
     yield from validate_traffic_distribution(service)
@@ -88,28 +66,28 @@ _PORTS = root("spec", "ports")
 
 
 def validate_ports(service: Json) -> Errors:
-    ports = ports_of(service)
+    ports = traits.ports_of(service)
     names: set[str] = set()
     for position, port in enumerate(ports):
         path, name = _PORTS.index(position), port.get("name") or ""
         if name:
-            yield from dns_label(name, path.child("name"))
+            yield from fields.dns_label(name, path.child("name"))
             if name in names:
                 yield duplicate(path.child("name"), name)
             names.add(name)
         elif len(ports) > 1:
             yield required(path.child("name"))
-        yield from port_num(port.get("port") or 0, path.child("port"))
-        yield from required_one_of(port.get("protocol") or "", path.child("protocol"), PROTOCOLS)
-        yield from port_num_or_name(port.get("targetPort", 0), path.child("targetPort"))
+        yield from fields.port_num(port.get("port") or 0, path.child("port"))
+        yield from fields.required_one_of(port.get("protocol") or "", path.child("protocol"), fields.PROTOCOLS)
+        yield from fields.port_num_or_name(port.get("targetPort", 0), path.child("targetPort"))
         if port.get("appProtocol") is not None:
-            yield from qualified_name(port["appProtocol"], path.child("appProtocol"))
+            yield from fields.qualified_name(port["appProtocol"], path.child("appProtocol"))
 
 
 def validate_port_uniqueness(service: Json) -> Errors:
     """Require unique ports and node ports per protocol. A ClusterIP service has no node ports."""
-    ports = ports_of(service)
-    if type_of(service) == CLUSTER_IP:
+    ports = traits.ports_of(service)
+    if traits.type_of(service) == traits.CLUSTER_IP:
         for position, port in enumerate(ports):
             if port.get("nodePort"):
                 reason = "may not be used when `type` is 'ClusterIP'"
@@ -144,7 +122,7 @@ _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 
 def validate_affinity(spec: Json) -> Errors:
     affinity, config = spec.get("sessionAffinity") or "", spec.get("sessionAffinityConfig")
-    yield from required_one_of(affinity, _SPEC.child("sessionAffinity"), _AFFINITIES)
+    yield from fields.required_one_of(affinity, _SPEC.child("sessionAffinity"), _AFFINITIES)
     path = _SPEC.child("sessionAffinityConfig")
     if affinity == "ClientIP":
         reason = "when session affinity type is ClientIP"
@@ -164,14 +142,14 @@ def validate_affinity(spec: Json) -> Errors:
 
 def validate_external_traffic(service: Json) -> Errors:
     policy, path = service["spec"].get("externalTrafficPolicy") or "", _SPEC.child("externalTrafficPolicy")
-    if is_externally_accessible(service):
-        yield from required_one_of(policy, path, _POLICIES)
+    if traits.is_externally_accessible(service):
+        yield from fields.required_one_of(policy, path, _POLICIES)
     elif policy:
         yield invalid(path, policy, "may only be set for externally-accessible services")
-    port, path = health_check_port_of(service), _SPEC.child("healthCheckNodePort")
-    if needs_health_check(service):
+    port, path = traits.health_check_port_of(service), _SPEC.child("healthCheckNodePort")
+    if traits.needs_health_check(service):
         if port:
-            yield from port_num(port, path)
+            yield from fields.port_num(port, path)
         else:
             yield required(path)
     elif port:
@@ -182,12 +160,12 @@ def validate_external_traffic(service: Json) -> Errors:
 def validate_internal_traffic(service: Json) -> Errors:
     policy, path = service["spec"].get("internalTrafficPolicy"), _SPEC.child("internalTrafficPolicy")
     if policy is not None:
-        yield from one_of(policy, path, _POLICIES)
-    elif type_of(service) in TYPES and type_of(service) != EXTERNAL_NAME:
+        yield from fields.one_of(policy, path, _POLICIES)
+    elif traits.type_of(service) in traits.TYPES and traits.type_of(service) != traits.EXTERNAL_NAME:
         yield required(path)
 
 
 def validate_traffic_distribution(service: Json) -> Errors:
     distribution = service["spec"].get("trafficDistribution")
     if distribution is not None:
-        yield from one_of(distribution, _SPEC.child("trafficDistribution"), _DISTRIBUTIONS)
+        yield from fields.one_of(distribution, _SPEC.child("trafficDistribution"), _DISTRIBUTIONS)
