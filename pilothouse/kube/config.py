@@ -13,6 +13,10 @@ DEFAULT_ISSUER = "https://kubernetes.default.svc"
 DEFAULT_EVENT_TTL = 3600
 """Seconds."""
 
+KUBELET_PORT = 10250
+KUBELET_TIMEOUT = 5.0
+KUBELET_ADDRESS_TYPES = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
+
 
 @dataclass(frozen=True, slots=True)
 class EndpointConfig:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-import orjson
-
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -34,6 +32,8 @@ class Truncation:
 
     def batches(self, events: list[Json]) -> Iterator[list[Json]]:
         """Yield the events in batches of bounded size."""
+        import orjson  # on demand: flag parsing imports this module
+
         batch: list[Json] = []
         size = 0
         for event in events:

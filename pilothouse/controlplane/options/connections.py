@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pilothouse.controlplane.options.files import content, missing_files
-from pilothouse.kube.core.pods.connect.kubelet import ADDRESS_TYPES, DEFAULT_PORT, DEFAULT_TIMEOUT, KubeletConfig
+from pilothouse.kube.config import KUBELET_ADDRESS_TYPES, KUBELET_PORT, KUBELET_TIMEOUT
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags import BOOL, DURATION, INT, STRING, STRINGS, flag
+
+if TYPE_CHECKING:
+    from pilothouse.kube.core.pods.connect.kubelet import KubeletConfig
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,10 @@ class KubeletOptions:
     )
     client_key: str = flag("kubelet-client-key", STRING, "", "The key of the certificate that is shown to kubelets.")
     preferred_address_types: tuple[str, ...] = flag(
-        "kubelet-preferred-address-types", STRINGS, ADDRESS_TYPES, "The addresses of a node to try, best first."
+        "kubelet-preferred-address-types", STRINGS, KUBELET_ADDRESS_TYPES, "The addresses of a node to try, best first."
     )
-    port: int = flag("kubelet-port", INT, DEFAULT_PORT, "The port of kubelets whose nodes name none.")
-    timeout: float = flag("kubelet-timeout", DURATION, DEFAULT_TIMEOUT, "How long connecting to a kubelet may take.")
+    port: int = flag("kubelet-port", INT, KUBELET_PORT, "The port of kubelets whose nodes name none.")
+    timeout: float = flag("kubelet-timeout", DURATION, KUBELET_TIMEOUT, "How long connecting to a kubelet may take.")
 
     def validate(self) -> Iterator[str]:
         yield from missing_files(
@@ -76,6 +79,8 @@ class KubeletOptions:
 
     @property
     def config(self) -> KubeletConfig:
+        from pilothouse.kube.core.pods.connect.kubelet import KubeletConfig  # imports the registry
+
         return KubeletConfig(
             client_certificate=self.client_certificate,
             client_key=self.client_key,

@@ -6,7 +6,6 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from pilothouse.apiserver.webhook.endpoint import FindCredentials
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from pilothouse.apiserver.admission.manifests import StaticManifests
     from pilothouse.apiserver.admission.policy.source import PolicyManifests
     from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
+    from pilothouse.apiserver.webhook.endpoint import FindCredentials
 
 DEFAULT_TOLERATION_SECONDS = 300
 

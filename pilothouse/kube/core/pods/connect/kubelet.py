@@ -9,15 +9,12 @@ from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.outbound.tls import unverified_context, verifying_context
 from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.kube.config import KUBELET_ADDRESS_TYPES, KUBELET_PORT, KUBELET_TIMEOUT
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.nodes.simulated_kubelet import HOST, SERVER_NAME, SIMULATED, SimulatedKubelet
-
-DEFAULT_PORT = 10250
-DEFAULT_TIMEOUT = 5.0
-ADDRESS_TYPES = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 
 
 @dataclass(frozen=True)
@@ -27,9 +24,9 @@ class KubeletConfig:
     client_certificate: str = ""
     client_key: str = ""
     certificate_authority: str = ""
-    preferred_address_types: tuple[str, ...] = ADDRESS_TYPES
-    port: int = DEFAULT_PORT
-    timeout: float = DEFAULT_TIMEOUT
+    preferred_address_types: tuple[str, ...] = KUBELET_ADDRESS_TYPES
+    port: int = KUBELET_PORT
+    timeout: float = KUBELET_TIMEOUT
     """Connect timeout in seconds."""
     simulated: SimulatedKubelet | None = None
     """Endpoint of the simulated kubelets, if this server simulates nodes."""
