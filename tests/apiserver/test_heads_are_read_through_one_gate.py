@@ -23,7 +23,6 @@ READERS = {
     "the gate itself": ("apiserver/http",),
     "looks at the names of fields, once for each": (
         "apiserver/authn/request_header",
-        "apiserver/proxy/headers",
         "apiserver/proxy/upgrades",
         "apiserver/serving/upgrade",
         "console/guard",
@@ -31,11 +30,7 @@ READERS = {
         "kube/core/pods/connect/forwarding",
         "nodes/kubelet/spdy_sessions",
     ),
-    "reads a bounded number of the entries of a list": (
-        "aggregator/proxy/headers",
-        "apiserver/authn/websocket_token",
-        "apiserver/source_ips",
-    ),
+    "reads a bounded number of the entries of a list": ("aggregator/proxy/headers",),
     "looks for a word, compares, cuts or passes on": (
         "apiserver/audit/context",
         "apiserver/authn/bearer",
