@@ -53,21 +53,21 @@ class SeparateStatusStrategy(KubeStrategy):
     """Base of kinds whose status is writable through the status subresource only."""
 
     reset_fields: ClassVar[tuple[str, ...]] = ("status",)
+    kept_on_update: ClassVar[tuple[str, ...]] = ("status",)
+    """Fields that an update does not change."""
 
     def prepare_for_create(self, obj: Json) -> None:
         obj["status"] = {}
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "status")
+        carry_over(obj, old, *self.kept_on_update)
 
 
-class SpecAndStatusStrategy(SeparateStatusStrategy):
-    """Kinds with a spec and a separate status. The generation counts the changes of the spec."""
-
-    kind: ClassVar[GroupVersionKind]
+class GenerationStrategy(Strategy):
+    """Mixin for kinds whose generation counts the changes of the spec, placed before the base of the kind."""
 
     def prepare_for_create(self, obj: Json) -> None:
-        obj["status"] = zero_value(self.kind, "status")
+        super().prepare_for_create(obj)
         metadata(obj)["generation"] = 1
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
@@ -77,6 +77,16 @@ class SpecAndStatusStrategy(SeparateStatusStrategy):
 
     def is_new_generation(self, obj: Json, old: Json) -> bool:
         return not semantically_equal(obj["spec"], old["spec"])
+
+
+class SpecAndStatusStrategy(GenerationStrategy, SeparateStatusStrategy):
+    """Kinds with a spec and a separate status. The generation counts the changes of the spec."""
+
+    kind: ClassVar[GroupVersionKind]
+
+    def prepare_for_create(self, obj: Json) -> None:
+        super().prepare_for_create(obj)
+        obj["status"] = zero_value(self.kind, "status")
 
 
 class StatusSubresource(Strategy):

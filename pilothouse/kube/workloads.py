@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from pilothouse.apiserver.registry.metadata import generation_of
 from pilothouse.apiserver.registry.table import Cell, Column
@@ -33,6 +33,8 @@ class WorkloadStrategy(SpecAndStatusStrategy):
     """Drops gated fields of the template, and warns about its contents."""
 
     template_path = root("spec", "template")
+    names_pods: ClassVar[bool] = False
+    """Whether pod names begin with the name of the object, which should be a DNS label."""
 
     def template_of(self, obj: Json) -> Json | None:
         """Return the pod template, or None."""
@@ -53,7 +55,9 @@ class WorkloadStrategy(SpecAndStatusStrategy):
         return not same_spec(obj["spec"], old["spec"])
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
-        return template_warnings(self.template_of(obj), self.template_path)
+        if self.names_pods:
+            yield from pod_name_warnings(obj)
+        yield from template_warnings(self.template_of(obj), self.template_path)
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         if generation_of(obj) == generation_of(old):

@@ -54,6 +54,10 @@ class Strategy:
     garbage_collection: ClassVar[GarbageCollection] = GarbageCollection.DELETE_DEPENDENTS
     reset_fields: ClassVar[tuple[str, ...]] = ()
     """Paths that writes through this strategy never own, such as `status` for the main resource."""
+    validates_updates_as_creates: ClassVar[bool] = False
+    """Whether updates follow the rules of creates, and the stored object does not matter."""
+    repeats_warnings_on_update: ClassVar[bool] = False
+    """Whether updates get the warnings of creates."""
 
     def name_rule(self, name: str, prefix: bool) -> list[str]:
         return name_is_dns_subdomain(name, prefix)
@@ -85,10 +89,10 @@ class Strategy:
         """Restore fields that updates must not change."""
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
-        yield from self.validate_metadata_update(obj, old)
+        return self.validate(obj) if self.validates_updates_as_creates else self.validate_metadata_update(obj, old)
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
-        return ()
+        return self.warnings_on_create(obj) if self.repeats_warnings_on_update else ()
 
     def canonicalize(self, obj: Json) -> None:
         """Normalize a valid object before it is stored."""

@@ -6,14 +6,13 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from pilothouse.apiserver.registry.metadata import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
-from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.server.features import MANIFEST_BASED_ADMISSION, enabled
+from pilothouse.kube.strategy import GenerationStrategy
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 GROUP = "admissionregistration.k8s.io"
@@ -28,19 +27,12 @@ _RESERVED = (
 )
 
 
-class AdmissionRegistrationStrategy(Strategy):
+class AdmissionRegistrationStrategy(GenerationStrategy):
     """`content` is the field whose changes increment the generation."""
 
     namespaced = False
     allow_unconditional_update = False
     content: ClassVar[str] = "spec"
-
-    def prepare_for_create(self, obj: Json) -> None:
-        metadata(obj)["generation"] = 1
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        if self.is_new_generation(obj, old):
-            begin_generation(obj, old)
 
     def is_new_generation(self, obj: Json, old: Json) -> bool:
         return not semantically_equal(obj.get(self.content), old.get(self.content))

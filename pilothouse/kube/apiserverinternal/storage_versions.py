@@ -43,9 +43,6 @@ class StorageVersionStrategy(SeparateStatusStrategy):
             *(f"the resource segment {message}" for message in is_dns1035_label(resource)),
         ]
 
-    def validate(self, obj: Json) -> Errors:
-        yield from self.validate_metadata(obj)
-
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from ()
 

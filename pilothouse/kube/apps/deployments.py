@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from pilothouse.apiserver.registry.metadata import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
@@ -30,6 +28,7 @@ ROLLBACK_TO = "deprecated.deployment.rollback.revision"
 
 class DeploymentStrategy(workloads.WorkloadStrategy):
     kind = GroupVersionKind("apps", "v1", "Deployment")
+    names_pods = True
 
     def default(self, obj: Json) -> None:
         default_rollback(obj)
@@ -57,10 +56,6 @@ class DeploymentStrategy(workloads.WorkloadStrategy):
         yield from validate_deployment_spec(obj, _SPEC, old)
         selector, before = obj["spec"].get("selector"), old["spec"].get("selector")
         yield from validate_selector_unchanged(selector, before, _SPEC.child("selector"))
-
-    def warnings_on_create(self, obj: Json) -> Iterable[str]:
-        yield from workloads.pod_name_warnings(obj)
-        yield from super().warnings_on_create(obj)
 
 
 class DeploymentStatusStrategy(StatusSubresource, DeploymentStrategy):

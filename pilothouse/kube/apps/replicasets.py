@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube import workloads
@@ -23,6 +21,7 @@ _PARTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
 class ReplicaSetStrategy(workloads.WorkloadStrategy):
     kind = GroupVersionKind("apps", "v1", "ReplicaSet")
+    names_pods = True
 
     def default(self, obj: Json) -> None:
         obj["spec"].setdefault("replicas", 1)
@@ -37,10 +36,6 @@ class ReplicaSetStrategy(workloads.WorkloadStrategy):
         yield from _validate_spec(obj["spec"], old["spec"])
         selector, before = obj["spec"].get("selector"), old["spec"].get("selector")
         yield from validate_selector_unchanged(selector, before, _SPEC.child("selector"))
-
-    def warnings_on_create(self, obj: Json) -> Iterable[str]:
-        yield from workloads.pod_name_warnings(obj)
-        yield from super().warnings_on_create(obj)
 
 
 class ReplicaSetStatusStrategy(StatusSubresource, ReplicaSetStrategy):

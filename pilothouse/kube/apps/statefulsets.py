@@ -50,9 +50,7 @@ _PARTS = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableRepli
 
 class StatefulSetStrategy(workloads.WorkloadStrategy):
     kind = GroupVersionKind("apps", "v1", "StatefulSet")
-
-    def name_rule(self, name: str, prefix: bool) -> list[str]:
-        return name_is_dns_label(name, prefix)
+    name_rule = staticmethod(name_is_dns_label)
 
     def default(self, obj: Json) -> None:
         spec = obj["spec"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import ClassVar
 
 from pilothouse.apiserver.authn.user import User, user_info
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision
@@ -11,7 +10,7 @@ from pilothouse.apiserver.registry.metadata import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.certificates.validation import APPROVED, DENIED, FAILED, validate_request, validate_request_update
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import SeparateStatusStrategy
 from pilothouse.machinery.durations import human_duration
 from pilothouse.machinery.field import Errors
 from pilothouse.machinery.objects import Json, items, part, text
@@ -33,9 +32,10 @@ _SIGNER = (
 )
 
 
-class CertificateSigningRequestStrategy(KubeStrategy):
+class CertificateSigningRequestStrategy(SeparateStatusStrategy):
     namespaced = False
-    reset_fields: ClassVar[tuple[str, ...]] = ("spec", "status")
+    reset_fields = ("spec", "status")
+    kept_on_update = ("spec", "status")
 
     def name_rule(self, name: str, prefix: bool) -> list[str]:
         """Any name will do."""
@@ -46,9 +46,6 @@ class CertificateSigningRequestStrategy(KubeStrategy):
             obj["spec"].pop(field, None)
         obj["spec"] |= user_info(user)
         obj["status"] = {}
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "spec", "status")
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)

@@ -26,6 +26,7 @@ _SHOWN = 3
 
 class EndpointsStrategy(KubeStrategy):
     allow_create_on_update = True
+    repeats_warnings_on_update = True
 
     def default(self, obj: Json) -> None:
         for subset in obj.get("subsets") or ():
@@ -51,9 +52,6 @@ class EndpointsStrategy(KubeStrategy):
                 for j, address in enumerate(subset.get(group) or ()):
                     path = root("subsets").index(i).child(group).index(j).child("ip")
                     yield from warnings_for_ip(address.get("ip") or "", path)
-
-    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
-        return self.warnings_on_create(obj)
 
 
 def _validate_subsets(obj: Json) -> Errors:

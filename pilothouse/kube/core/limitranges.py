@@ -26,6 +26,7 @@ _ONE = parse_quantity("1")
 
 class LimitRangeStrategy(KubeStrategy):
     allow_create_on_update = True
+    validates_updates_as_creates = True
 
     def default(self, obj: Json) -> None:
         for limit in items(obj, "spec", "limits"):
@@ -77,9 +78,6 @@ class LimitRangeStrategy(KubeStrategy):
                 yield from _validate_order(amounts, name, path)
                 yield from _validate_ratio(amounts, path.child("maxLimitRequestRatio").key(name))
                 yield from _validate_no_overcommit(amounts, name, path)
-
-    def validate_update(self, obj: Json, old: Json) -> Errors:
-        return self.validate(obj)
 
 
 def _validate_names_of(limit: Json, kind: str, path: Path, fields: Iterable[str]) -> Errors:

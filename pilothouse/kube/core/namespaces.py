@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
 
 from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
-from pilothouse.apiserver.registry.metadata import carry_over
 from pilothouse.apiserver.registry.operations import Deleted, RequestContext, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions, failed_precondition
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
@@ -16,7 +14,12 @@ from pilothouse.apiserver.registry.view import OneByOneView
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kinds.deletion import is_deleting
-from pilothouse.kube.strategy import KUBERNETES_FINALIZER, KubeStrategy, StatusSubresource, validate_kube_finalizer
+from pilothouse.kube.strategy import (
+    KUBERNETES_FINALIZER,
+    SeparateStatusStrategy,
+    StatusSubresource,
+    validate_kube_finalizer,
+)
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.field import Errors, Path, invalid, root
 from pilothouse.machinery.names import GroupResource
@@ -29,12 +32,10 @@ NAME_LABEL = "kubernetes.io/metadata.name"
 _NAMESPACES = GroupResource("", "namespaces")
 
 
-class NamespaceStrategy(KubeStrategy):
+class NamespaceStrategy(SeparateStatusStrategy):
     namespaced = False
-    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
-
-    def name_rule(self, name: str, prefix: bool) -> list[str]:
-        return name_is_dns_label(name, prefix)
+    kept_on_update = ("spec", "status")
+    name_rule = staticmethod(name_is_dns_label)
 
     def default(self, obj: Json) -> None:
         if name_of(obj):
@@ -48,9 +49,6 @@ class NamespaceStrategy(KubeStrategy):
         finalizers = obj["spec"].setdefault("finalizers", [])
         if KUBERNETES_FINALIZER not in finalizers:
             finalizers.append(KUBERNETES_FINALIZER)
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "spec", "status")
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -83,8 +81,7 @@ class NamespaceStatusStrategy(StatusSubresource, NamespaceStrategy):
 class NamespaceFinalizeStrategy(NamespaceStrategy):
     """Strategy of the finalize subresource, the only way to change spec.finalizers."""
 
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "status")
+    kept_on_update = ("status",)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import deepcopy
-from typing import ClassVar
 
 from pilothouse.apiserver.endpoints.groups import ServedResource
-from pilothouse.apiserver.registry.metadata import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.server.features import enabled
@@ -27,7 +25,7 @@ from pilothouse.kube.core.pods.internal_form import difference, internal_form
 from pilothouse.kube.core.pods.warnings.volumes import claim_warnings
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import with_status
-from pilothouse.kube.strategy import KubeStrategy, StatusSubresource
+from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.fields import qualified_name
 from pilothouse.kube.validation.resource_names import is_native, validate_resource_amount
 from pilothouse.kube.validation.volume_claims import NEW_CLAIM, ClaimRules, validate_claim_spec
@@ -46,8 +44,8 @@ _RESIZE_STATUSES = (
 )
 
 
-class PersistentVolumeClaimStrategy(KubeStrategy):
-    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
+class PersistentVolumeClaimStrategy(SeparateStatusStrategy):
+    repeats_warnings_on_update = True
 
     def default(self, obj: Json) -> None:
         default_claim_spec(obj["spec"])
@@ -61,7 +59,7 @@ class PersistentVolumeClaimStrategy(KubeStrategy):
         prepare_data_sources(obj["spec"], None)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "status")
+        super().prepare_for_update(obj, old)
         prepare_data_sources(obj["spec"], old["spec"])
         normalize_data_sources(old["spec"])
 
@@ -81,9 +79,6 @@ class PersistentVolumeClaimStrategy(KubeStrategy):
         if BETA_STORAGE_CLASS in annotations_of(obj):
             yield f"metadata.annotations[{BETA_STORAGE_CLASS}]: {BETA_STORAGE_CLASS_DEPRECATED}"
         yield from claim_warnings(obj["spec"], root("spec"))
-
-    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
-        return self.warnings_on_create(obj)
 
 
 class PersistentVolumeClaimStatusStrategy(StatusSubresource, PersistentVolumeClaimStrategy):

@@ -32,6 +32,8 @@ class ReplicationControllerStrategy(workloads.WorkloadStrategy):
     kind = GroupVersionKind("", "v1", "ReplicationController")
     validates_generate_name = False
     garbage_collection = GarbageCollection.ORPHAN_DEPENDENTS
+    name_rule = staticmethod(name_is_long_name)
+    names_pods = True
 
     def default(self, obj: Json) -> None:
         spec = obj["spec"]
@@ -42,9 +44,6 @@ class ReplicationControllerStrategy(workloads.WorkloadStrategy):
             spec["selector"] = spec.get("selector") or dict(labels)
             metadata(obj)["labels"] = labels_of(obj) or dict(labels)
         workloads.default_pod_template(spec["template"])
-
-    def name_rule(self, name: str, prefix: bool) -> list[str]:
-        return name_is_long_name(name, prefix)
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -62,10 +61,6 @@ class ReplicationControllerStrategy(workloads.WorkloadStrategy):
             elif not semantically_equal(obj["spec"].get("selector"), old["spec"].get("selector")):
                 reason = "cannot update non-convertible selector"
                 yield invalid(_SPEC.child("selector"), obj["spec"].get("selector"), reason)
-
-    def warnings_on_create(self, obj: Json) -> Iterable[str]:
-        yield from workloads.pod_name_warnings(obj)
-        yield from super().warnings_on_create(obj)
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         if generation_of(obj) == generation_of(old):

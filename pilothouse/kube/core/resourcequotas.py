@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
 
-from pilothouse.apiserver.registry.metadata import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Cell, Column
 from pilothouse.kube.core.pods.defaults.resources import round_up
-from pilothouse.kube.strategy import KubeStrategy, StatusSubresource
+from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.kube.validation import quota_scopes
 from pilothouse.kube.validation.resource_names import validate_resource_amount, validate_resource_name
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
@@ -20,19 +18,11 @@ from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE
 _LIMITED = ("cpu", "memory", "storage", "ephemeral-storage")
 
 
-class ResourceQuotaStrategy(KubeStrategy):
-    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
-
+class ResourceQuotaStrategy(SeparateStatusStrategy):
     def default(self, obj: Json) -> None:
         round_up(part(obj, "spec").get("hard"))
         round_up(part(obj, "status").get("hard"))
         round_up(part(obj, "status").get("used"))
-
-    def prepare_for_create(self, obj: Json) -> None:
-        obj["status"] = {}
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "status")
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)

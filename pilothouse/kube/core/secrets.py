@@ -26,6 +26,8 @@ _DOCKER_KEYS = {"kubernetes.io/dockercfg": ".dockercfg", "kubernetes.io/dockerco
 
 
 class SecretStrategy(KubeStrategy):
+    repeats_warnings_on_update = True
+
     def default(self, obj: Json) -> None:
         obj["type"] = obj.get("type") or OPAQUE
         text = obj.pop("stringData", None)
@@ -75,9 +77,6 @@ class SecretStrategy(KubeStrategy):
         data = obj.get("data") or {}
         problem = key_pair_problem(_bytes(data, "tls.crt"), _bytes(data, "tls.key"))
         return (problem,) if problem else ()
-
-    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
-        return self.warnings_on_create(obj)
 
 
 def _require(*keys: str) -> Errors:

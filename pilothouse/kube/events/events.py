@@ -76,6 +76,7 @@ def _converted(obj: Json, names: dict[str, str], kind: GroupVersionKind) -> Json
 class CoreEventStrategy(KubeStrategy):
     allow_create_on_update = True
     garbage_collection = GarbageCollection.UNSUPPORTED
+    validates_updates_as_creates = True
 
     def __init__(self, ttl: int = DEFAULT_EVENT_TTL) -> None:
         self._ttl = ttl
@@ -85,9 +86,6 @@ class CoreEventStrategy(KubeStrategy):
 
     def validate(self, obj: Json) -> Errors:
         return validate_loosely(obj, controller_field="reportingComponent")
-
-    def validate_update(self, obj: Json, old: Json) -> Errors:
-        return self.validate(obj)
 
 
 class EventStrategy(CoreEventStrategy):

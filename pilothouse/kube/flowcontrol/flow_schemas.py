@@ -56,6 +56,7 @@ _NAMESPACE_INTRO = "each member of this list must be '*' or a DNS-1123 label; "
 class FlowSchemaStrategy(SpecAndStatusStrategy):
     kind = GroupVersionKind(GROUP, "v1", "FlowSchema")
     namespaced = False
+    validates_updates_as_creates = True
 
     def default(self, obj: Json) -> None:
         spec = obj.setdefault("spec", {})
@@ -92,9 +93,6 @@ class FlowSchemaStrategy(SpecAndStatusStrategy):
         if fixed is not None and not semantically_equal(spec, fixed):
             yield invalid(root("spec"), _shown_spec(spec), f"spec of '{name}' must equal the fixed value")
         yield from validate_status(obj)
-
-    def validate_update(self, obj: Json, old: Json) -> Errors:
-        return self.validate(obj)
 
 
 class FlowSchemaStatusStrategy(FlowControlStatus, FlowSchemaStrategy):

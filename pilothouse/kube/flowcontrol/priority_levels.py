@@ -68,6 +68,7 @@ def validate_status(obj: Json) -> Errors:
 class PriorityLevelStrategy(SpecAndStatusStrategy):
     kind = GroupVersionKind(GROUP, "v1", "PriorityLevelConfiguration")
     namespaced = False
+    validates_updates_as_creates = True
 
     def default(self, obj: Json) -> None:
         spec = part(obj, "spec")
@@ -97,9 +98,6 @@ class PriorityLevelStrategy(SpecAndStatusStrategy):
                     root("spec"), _shown_spec(spec), f"spec of '{name}'{exception} must equal the fixed value"
                 )
         yield from validate_status(obj)
-
-    def validate_update(self, obj: Json, old: Json) -> Errors:
-        return self.validate(obj)
 
 
 class PriorityLevelStatusStrategy(FlowControlStatus, PriorityLevelStrategy):

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.registry.metadata import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import GenerationStrategy, KubeStrategy
 from pilothouse.kube.validation.domains import domain_prefixed_path
 from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow
 from pilothouse.machinery.field import Errors, Path, forbidden, not_supported, required, root, too_long
-from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of
-from pilothouse.machinery.validation.immutable import semantically_equal, validate_immutable_field
+from pilothouse.machinery.objects import Json, annotations_of, name_of
+from pilothouse.machinery.validation.immutable import validate_immutable_field
 from pilothouse.machinery.validation.names import is_valid_path_segment_name
 
 DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
 MAX_CONTROLLER_LENGTH = 250
 
 
-class IngressClassStrategy(KubeStrategy):
+class IngressClassStrategy(GenerationStrategy, KubeStrategy):
     namespaced = False
 
     def default(self, obj: Json) -> None:
         parameters = obj["spec"].get("parameters")
         if parameters is not None and parameters.get("scope") is None:
             parameters["scope"] = "Cluster"
-
-    def prepare_for_create(self, obj: Json) -> None:
-        metadata(obj)["generation"] = 1
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        if not semantically_equal(obj["spec"], old["spec"]):
-            begin_generation(obj, old)
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from ipaddress import IPv4Network, IPv6Network
 
-from pilothouse.apiserver.registry.metadata import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import GenerationStrategy, KubeStrategy
 from pilothouse.kube.validation.addresses import legacy_cidr, warnings_for_cidr
 from pilothouse.kube.validation.fields import follow, port_num
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import NOWHERE, Errors, Path, forbidden, invalid, not_supported, required, root
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors.labels import format_label_selector
 from pilothouse.machinery.validation.addresses import parse_cidr_sloppy
 from pilothouse.machinery.validation.labels import LabelSelectorRules, validate_label_selector
@@ -37,7 +36,9 @@ class _IPBlock:
             yield cidr, self.path.child("except").index(position)
 
 
-class NetworkPolicyStrategy(KubeStrategy):
+class NetworkPolicyStrategy(GenerationStrategy, KubeStrategy):
+    repeats_warnings_on_update = True
+
     def default(self, obj: Json) -> None:
         spec = obj["spec"]
         for direction in ("ingress", "egress"):
@@ -48,12 +49,8 @@ class NetworkPolicyStrategy(KubeStrategy):
         if not spec.get("policyTypes"):
             spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
-    def prepare_for_create(self, obj: Json) -> None:
-        metadata(obj)["generation"] = 1
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        if obj["spec"] != old["spec"]:
-            begin_generation(obj, old)
+    def is_new_generation(self, obj: Json, old: Json) -> bool:
+        return bool(obj["spec"] != old["spec"])
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -71,9 +68,6 @@ class NetworkPolicyStrategy(KubeStrategy):
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         if any(_cidr_warnings(obj["spec"], NOWHERE)):
             yield from _cidr_warnings(obj["spec"], root("spec"))
-
-    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
-        return self.warnings_on_create(obj)
 
 
 def _validate_spec(spec: Json, rules: PolicyRules) -> Errors:

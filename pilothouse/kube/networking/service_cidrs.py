@@ -60,9 +60,7 @@ class ServiceCIDRStrategy(SeparateStatusStrategy):
 class ServiceCIDRStatusStrategy(StatusSubresource, ServiceCIDRStrategy):
     reset_fields = ("metadata", "spec")
     resets_metadata = True
-
-    def validate_update(self, obj: Json, old: Json) -> Errors:
-        yield from self.validate_metadata_update(obj, old)
+    validate_update = SeparateStatusStrategy.validate_update
 
 
 def _validate_cidrs(cidrs: list[str], path: Path) -> Errors:

@@ -28,6 +28,7 @@ class RuntimeClassStrategy(Strategy):
     namespaced = False
     allow_create_on_update = True
     allow_unconditional_update = False
+    repeats_warnings_on_update = True
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -59,9 +60,6 @@ class RuntimeClassStrategy(Strategy):
         for label in sorted(part(obj, "scheduling", "nodeSelector")):
             if message := DEPRECATED_NODE_LABELS.get(label):
                 yield f"scheduling.nodeSelector: {message}"
-
-    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
-        return self.warnings_on_create(obj)
 
 
 RUNTIME_CLASSES = Resource(

@@ -21,9 +21,7 @@ GROUP = "resource.k8s.io"
 class DeviceClassStrategy(KubeStrategy):
     namespaced = False
     validates_generate_name = False
-
-    def name_rule(self, name: str, prefix: bool) -> list[str]:
-        return name_is_long_name(name, prefix)
+    name_rule = staticmethod(name_is_long_name)
 
     def prepare_for_create(self, obj: Json) -> None:
         metadata(obj)["generation"] = 1

@@ -30,6 +30,7 @@ _NODE_FIELDS = "`nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection`
 
 class ResourceSliceStrategy(KubeStrategy):
     namespaced = False
+    repeats_warnings_on_update = True
 
     def default(self, obj: Json) -> None:
         for device in items(obj, "spec", "devices"):
@@ -58,9 +59,6 @@ class ResourceSliceStrategy(KubeStrategy):
         driver = text(obj, "spec", "driver")
         if driver != driver.lower():
             yield f"spec.driver: driver names should be lowercase; {quote(driver)} contains uppercase characters"
-
-    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
-        return self.warnings_on_create(obj)
 
 
 def _validate_spec(spec: Json, old: Json | None, path: Path) -> Errors:

@@ -21,6 +21,7 @@ _TOPOLOGY = root("nodeTopology")
 
 class CSIStorageCapacityStrategy(KubeStrategy):
     allow_unconditional_update = False
+    repeats_warnings_on_update = True
 
     def validate(self, obj: Json) -> Errors:
         return self._validate(obj, STRICT_RULES)
@@ -42,9 +43,6 @@ class CSIStorageCapacityStrategy(KubeStrategy):
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         return warnings_for_selector(obj.get("nodeTopology"), _TOPOLOGY)
-
-    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
-        return self.warnings_on_create(obj)
 
 
 CSI_STORAGE_CAPACITIES = Resource(

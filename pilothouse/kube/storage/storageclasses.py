@@ -33,6 +33,7 @@ _MAX_SIZE = 256 * 1024
 
 class StorageClassStrategy(KubeStrategy):
     namespaced = False
+    repeats_warnings_on_update = True
 
     def default(self, obj: Json) -> None:
         if obj.get("reclaimPolicy") is None:
@@ -80,9 +81,6 @@ class StorageClassStrategy(KubeStrategy):
             for number, expression in enumerate(items(term, "matchLabelExpressions")):
                 if message := DEPRECATED_NODE_LABELS.get(expression.get("key") or ""):
                     yield f"{path.index(number).child('key')}: {message}"
-
-    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
-        return self.warnings_on_create(obj)
 
 
 def _validate_expressions(expressions: Sequence[Json], path: Path) -> Errors:

@@ -16,7 +16,7 @@ from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.core.pods.defaults.volumes import default_volume
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import with_status
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import SeparateStatusStrategy
 from pilothouse.kube.validation.selectors import has_invalid_values, warnings_for_term
 from pilothouse.machinery.field import Errors, forbidden, required, root
 from pilothouse.machinery.objects import Json, annotations_of, items, name_of, part, resource_version_of, text
@@ -40,9 +40,9 @@ _WITH_MOUNT_OPTIONS = (
 )
 
 
-class PersistentVolumeStrategy(KubeStrategy):
+class PersistentVolumeStrategy(SeparateStatusStrategy):
     namespaced = False
-    reset_fields = ("status",)
+    repeats_warnings_on_update = True
 
     def default(self, obj: Json) -> None:
         spec = obj["spec"]
@@ -55,9 +55,6 @@ class PersistentVolumeStrategy(KubeStrategy):
 
     def prepare_for_create(self, obj: Json) -> None:
         obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": now()}
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "status")
 
     def validate(self, obj: Json) -> Errors:
         yield from self._validate_volume(obj, None)
@@ -83,9 +80,6 @@ class PersistentVolumeStrategy(KubeStrategy):
         yield from validation.validate_volume_spec(obj["spec"], name_of(obj), root("spec"), allow_invalid_values=allow)
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
-        return warnings_for_volume(obj)
-
-    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         return warnings_for_volume(obj)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
@@ -27,7 +26,8 @@ AFFINITY_SECONDS = 10800
 
 class ServiceStrategy(KubeStrategy):
     allow_create_on_update = True
-    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
+    reset_fields = ("status",)
+    repeats_warnings_on_update = True
 
     def name_rule(self, name: str, prefix: bool) -> list[str]:
         relaxed = enabled("RelaxedServiceNameValidation")
@@ -60,9 +60,6 @@ class ServiceStrategy(KubeStrategy):
         yield from validate_service(obj, old)
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
-        return service_warnings(obj)
-
-    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         return service_warnings(obj)
 
     def canonicalize(self, obj: Json) -> None:
