@@ -17,7 +17,7 @@ from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Invalid
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.names import GroupKind
+from pilothouse.machinery.names import GroupKind, version_of
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.status_error import StatusError
 
@@ -145,7 +145,7 @@ class Kind:
 
         Raises Invalid for an object that violates its schema, BadRequest if `convert_to` raises ValueError.
         """
-        source, target = _version_of(obj["apiVersion"]), _version_of(api_version)
+        source, target = version_of(obj["apiVersion"]), version_of(api_version)
         if source == target:
             return obj
         try:
@@ -185,10 +185,6 @@ def _problems(definition: Json) -> Iterator[str]:
     # The approval rule for groups under k8s.io applies to CustomResourceDefinitions only.
     errors = validate_definition(definition)
     return (str(error) for error in errors if not error.field.startswith("metadata.annotations"))
-
-
-def _version_of(api_version: str) -> str:
-    return api_version.rpartition("/")[2]
 
 
 def plural_of(kind: str) -> str:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from pilothouse.machinery import server_time
+from pilothouse.machinery.event_loop import resolve
 
 
 class Timer(Protocol):
@@ -34,12 +35,8 @@ class RealClock:
 
     now = staticmethod(server_time.monotonic)
     wall = staticmethod(server_time.wall)
-
-    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
-        return server_time.call_later(seconds, callback)
-
-    async def sleep(self, seconds: float) -> None:
-        await server_time.sleep(seconds)
+    call_later = staticmethod(server_time.call_later)
+    sleep = staticmethod(server_time.sleep)
 
 
 REAL_CLOCK: Clock = RealClock()
@@ -71,9 +68,3 @@ async def cancelled(task: asyncio.Future[Any]) -> None:
     """Cancel the task and wait until it has ended, with any outcome."""
     task.cancel()
     await asyncio.wait({task})
-
-
-def resolve(future: asyncio.Future[None]) -> None:
-    """Resolve a future unless it is already done."""
-    if not future.done():
-        future.set_result(None)

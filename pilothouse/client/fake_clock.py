@@ -7,7 +7,7 @@ import heapq
 import itertools
 from collections.abc import Callable
 
-from pilothouse.client.clock import resolve
+from pilothouse.machinery.event_loop import resolve
 
 
 class FakeTimer:

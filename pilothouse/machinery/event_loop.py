@@ -1,4 +1,4 @@
-"""Cooperative scheduling of CPU-bound work on the event loop.
+"""Cooperative scheduling of CPU-bound work on the event loop, and futures that several parties resolve.
 
     await yield_to_loop()                           one turn
     async for pod in yield_periodically(pods): …    one turn after every 200 items
@@ -31,6 +31,12 @@ async def yield_periodically(items: Iterable[T], *, every: int = _ITEMS_PER_TURN
         yield item
         if number % every == 0:
             await asyncio.sleep(0)
+
+
+def resolve(future: asyncio.Future[None]) -> None:
+    """Resolve a future unless it is already done."""
+    if not future.done():
+        future.set_result(None)
 
 
 class Pacer:

@@ -121,6 +121,11 @@ class GroupVersionResource:
         return f"{self.group}/{self.version}, Resource={self.resource}"
 
 
+def version_of(api_version: str) -> str:
+    """Return the version of an apiVersion, without the group."""
+    return api_version.rpartition("/")[2]
+
+
 def not_registered(kind: str, api_version: str) -> str:
     """Return the error message for a kind that is not registered."""
     return f"no kind {quote(kind)} is registered for version {quote(api_version)}"

@@ -1,13 +1,29 @@
-"""Wrapping stores and watches: base classes, and per-resource views for resources with another storage format."""
+"""Base classes of stores and wrapping watches, and per-resource views for resources with another storage format."""
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
 from pilothouse.apiserver.storage.interface import Batch, Entry, Page, Revision, Store, Watch
 from pilothouse.machinery.names import GroupResource
+
+
+class ClosingStore(ABC):
+    """A store that closes once, and completes the closing even if the caller is cancelled."""
+
+    _closing: asyncio.Task[None] | None = None
+
+    async def close(self) -> None:
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._shut_down())
+        await asyncio.shield(self._closing)
+
+    @abstractmethod
+    async def _shut_down(self) -> None:
+        """Release what the store holds."""
 
 
 class DelegatingStore:

@@ -22,9 +22,6 @@ from pilothouse.machinery.objects import Json
 class ShownAsJson(DelegatingStore, ABC):
     """Raises Undecodable for unreadable values, in addition to the errors of a store."""
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-
     async def get(self, key: str) -> Entry | None:
         entry = await self._store.get(key)
         return None if entry is None else (await self.shown([entry]))[0]
@@ -38,7 +35,7 @@ class ShownAsJson(DelegatingStore, ABC):
         return page if shown is page.entries else replace(page, entries=[*shown])
 
     def watch(self, prefix: str, *, after: Revision) -> Watch:
-        return _ShownWatch(self._store.watch(prefix, after=after), self)
+        return ShownWatch(self._store.watch(prefix, after=after), self)
 
     async def close(self) -> None:
         """No-op: the inner store has another owner."""
@@ -48,7 +45,7 @@ class ShownAsJson(DelegatingStore, ABC):
         """Return the entries as JSON; the same sequence if nothing changes."""
 
 
-class _ShownWatch(DelegatingWatch):
+class ShownWatch(DelegatingWatch):
     def __init__(self, watch: Watch, store: ShownAsJson) -> None:
         super().__init__(watch)
         self._store = store

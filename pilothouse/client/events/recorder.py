@@ -31,7 +31,26 @@ MAX_TRIES = 12
 RETRY_DELAY = 10.0
 
 
-class EventRecorder:
+class QueuedRecorder:
+    """Base of recorders. Recording never blocks; events that exceed the queue are dropped."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._queue: asyncio.Queue[Json] = asyncio.Queue(MAX_QUEUED)
+        self._dropped = DroppedEvents(clock)
+
+    async def flush(self) -> None:
+        """Return when all recorded events were written or given up. Requires `run` to be running."""
+        await self._queue.join()
+
+    def _enqueue(self, event: Json, regarding: Json) -> None:
+        try:
+            self._queue.put_nowait(event)
+        except asyncio.QueueFull:
+            self._dropped.one_more(f"{event['reason']} about {regarding.get('name')}")
+
+
+class EventRecorder(QueuedRecorder):
     """Records events about objects. Recording never blocks; events that exceed the queue are dropped.
 
     >>> import asyncio
@@ -53,12 +72,10 @@ class EventRecorder:
         options: CorrelatorOptions = CorrelatorOptions(),  # noqa: B008  (immutable)
         clock: Clock = REAL_CLOCK,
     ) -> None:
+        super().__init__(clock)
         self._events = client.resource("v1", "events")
         self._source = source
         self._correlator = EventCorrelator(clock, options)
-        self._clock = clock
-        self._queue: asyncio.Queue[Json] = asyncio.Queue(MAX_QUEUED)
-        self._dropped = DroppedEvents(clock)
 
     def event(self, obj: Json, type_: str, reason: str, message: str, **annotations: str) -> None:
         """Record an event about an object; `type_` is NORMAL or WARNING."""
@@ -68,10 +85,7 @@ class EventRecorder:
         event = new_event(regarding, self._source, type_=type_, reason=reason, message=message, now=now)
         if annotations:
             metadata(event)["annotations"] = annotations
-        try:
-            self._queue.put_nowait(event)
-        except asyncio.QueueFull:
-            self._dropped.one_more(f"{reason} about {regarding.get('name')}")
+        self._enqueue(event, regarding)
 
     async def run(self) -> NoReturn:
         """Write recorded events in order until cancelled."""
@@ -81,10 +95,6 @@ class EventRecorder:
                 await self._record(event)
             finally:
                 self._queue.task_done()
-
-    async def flush(self) -> None:
-        """Return when all recorded events were written or given up. Requires `run` to be running."""
-        await self._queue.join()
 
     async def _record(self, event: Json) -> None:
         correlated = self._correlator.correlate(event)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterator
 
 from pilothouse.client.clock import REAL_CLOCK, Clock, micro_time
 from pilothouse.client.events.event import LRU, NORMAL, WARNING, event_name, reference_to
-from pilothouse.client.events.recorder import MAX_QUEUED, MAX_TRIES, RETRY_DELAY, DroppedEvents
+from pilothouse.client.events.recorder import MAX_TRIES, RETRY_DELAY, QueuedRecorder
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.client.rest.options import PatchType
@@ -28,7 +28,7 @@ from pilothouse.machinery.status_error import StatusError
 logger = logging.getLogger(__name__)
 
 
-class SeriesRecorder:
+class SeriesRecorder(QueuedRecorder):
     """Records events.k8s.io/v1 events; repeated events become a series. Recording never blocks; excess events are
     dropped.
 
@@ -46,12 +46,10 @@ class SeriesRecorder:
 
     def __init__(self, client: Client, controller: str, *, instance: str = "", clock: Clock = REAL_CLOCK) -> None:
         """`instance` defaults to the controller's name and this host."""
+        super().__init__(clock)
         self._events = client.resource("events.k8s.io/v1", "events")
         self._reporter = Reporter(controller, instance or f"{controller}-{socket.gethostname()}")
-        self._clock = clock
         self._series = EventSeries(clock)
-        self._queue: asyncio.Queue[Json] = asyncio.Queue(MAX_QUEUED)
-        self._dropped = DroppedEvents(clock)
 
     def event(
         self, regarding: Json, type_: str, reason: str, action: str, note: str, *, related: Json | None = None
@@ -62,10 +60,7 @@ class SeriesRecorder:
         regarding_reference, related_reference = reference_to(regarding), reference_to(related) if related else None
         occurrence = Occurrence(type=type_, reason=reason, action=action, note=note)
         event = new_series_event(self._reporter, occurrence, regarding_reference, related_reference, self._clock.wall())
-        try:
-            self._queue.put_nowait(event)
-        except asyncio.QueueFull:
-            self._dropped.one_more(f"{reason} about {regarding_reference.get('name')}")
+        self._enqueue(event, regarding_reference)
 
     async def run(self) -> None:
         """Write recorded events in order until cancelled."""
@@ -73,10 +68,6 @@ class SeriesRecorder:
             tasks.create_task(self._write_recorded())
             tasks.create_task(self._write_every(REFRESHED_EVERY, self._series.running))
             tasks.create_task(self._write_every(FINISHED_AFTER, self._series.finished))
-
-    async def flush(self) -> None:
-        """Return when all recorded events were written or given up. Requires `run` to be running."""
-        await self._queue.join()
 
     async def _write_recorded(self) -> None:
         while True:

@@ -13,9 +13,10 @@ from collections import deque
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from pilothouse.client.clock import REAL_CLOCK, Clock, resolve
+from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.idleness import register_worker
 from pilothouse.client.workqueue.metrics import QueueMetrics, metrics_for
+from pilothouse.machinery.event_loop import resolve
 from pilothouse.machinery.status_error import PilothouseError
 
 if TYPE_CHECKING:

@@ -33,6 +33,7 @@ from pilothouse.extensions.conversion.review import (
 )
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.names import version_of
 from pilothouse.machinery.objects import Json
 
 _SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60)
@@ -119,7 +120,7 @@ class WebhookConverter:
         finally:
             elapsed = time.monotonic() - started
             observe(elapsed, None if succeeded else failure)
-            versions = (_version(objects[0]["apiVersion"]), _version(desired))
+            versions = (version_of(objects[0]["apiVersion"]), version_of(desired))
             CRD_LATENCY.observe((self._name, *versions, str(succeeded).lower()), elapsed)
 
     @spanned("Call conversion webhook", lambda self, objects, desired: self._of_span(objects, desired))
@@ -176,10 +177,6 @@ def _problem(original: Json, converted: Any, desired: str, *, position: int | No
     except InvalidMetadata as error:
         return f"invalid metadata{'' if position is None else f' in object at index {position}'}: {error}"
     return ""
-
-
-def _version(api_version: str) -> str:
-    return api_version.rpartition("/")[2]
 
 
 _Place: TypeAlias = tuple[int, str, Revision]

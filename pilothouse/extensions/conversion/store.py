@@ -11,17 +11,18 @@ from dataclasses import replace
 
 import orjson
 
-from pilothouse.apiserver.storage.delegating import DelegatingStore, DelegatingWatch
-from pilothouse.apiserver.storage.interface import Batch, Entry, Page, Revision, Store, Watch
+from pilothouse.apiserver.storage.interface import Batch, Entry, Revision, Store, Watch
+from pilothouse.apiserver.storage.json_view import ShownAsJson, ShownWatch
 from pilothouse.apiserver.storage.object import ObjectCodec
 from pilothouse.extensions.conversion.converter import MAX_OBJECTS, ConvertedValue, ConvertedValues, WebhookConverter
 from pilothouse.extensions.customresources.conversion import as_written
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.machinery.event_loop import yield_to_loop
+from pilothouse.machinery.names import version_of
 from pilothouse.machinery.objects import Json
 
 
-class ConvertingStore(DelegatingStore):
+class ConvertingStore(ShownAsJson):
     """Raises Undecodable, in addition to the errors of a store, if the webhook fails."""
 
     def __init__(self, store: Store, forms: Forms, cache: ConvertedValues) -> None:
@@ -29,10 +30,6 @@ class ConvertingStore(DelegatingStore):
         self._forms = forms
         self._kept = cache
         self._owner = cache.new_owner()
-
-    async def get(self, key: str) -> Entry | None:
-        entry = await self._store.get(key)
-        return None if entry is None else (await self.shown([entry]))[0]
 
     async def create(self, key: str, value: bytes, *, ttl: int = 0) -> Entry:
         stored = await self._forms.stored(value)
@@ -52,15 +49,8 @@ class ConvertingStore(DelegatingStore):
             last = ConvertedValue(current.value if current is not None else b"", stale=False)
         return replace(await self._store.delete(key, expected=expected), value=last.value)
 
-    async def list(self, prefix: str, *, at: Revision | None = None, after: str = "", limit: int = 0) -> Page:
-        page = await self._store.list(prefix, at=at, after=after, limit=limit)
-        return replace(page, entries=[*await self.shown(page.entries)])
-
     def watch(self, prefix: str, *, after: Revision) -> Watch:
         return _ConvertingWatch(self._store.watch(prefix, after=after), self)
-
-    async def close(self) -> None:
-        """No-op: the underlying store has other users."""
 
     async def shown(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """Return the entries in this version."""
@@ -79,11 +69,7 @@ def _shown(entry: Entry, shown: ConvertedValue) -> Entry:
     return replace(entry, value=shown.value, stale=entry.stale or shown.stale)
 
 
-class _ConvertingWatch(DelegatingWatch):
-    def __init__(self, watch: Watch, store: ConvertingStore) -> None:
-        super().__init__(watch)
-        self._store = store
-
+class _ConvertingWatch(ShownWatch):
     async def _transformed(self, batch: Batch) -> Batch:
         shown = iter(await self._store.shown([event.entry for event in batch.events if event.entry is not None]))
         events = (event if event.entry is None else replace(event, entry=next(shown)) for event in batch.events)
@@ -123,7 +109,7 @@ class Forms:
     async def _in_version(self, objects: Sequence[Json], api_version: str) -> list[Json]:
         others = [obj for obj in objects if obj["apiVersion"] != api_version]
         converted = await self._converter.convert(others, api_version) if others else []
-        schema = self._resource.schemas.of(api_version.rpartition("/")[2])
+        schema = self._resource.schemas.of(version_of(api_version))
         for obj in converted:
             schema.prune(obj, drop_invalid=True)
         rest = iter(converted)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import orjson
 
 from pilothouse.extensions.customresources.model import CustomResource, Version
+from pilothouse.machinery.names import version_of
 from pilothouse.machinery.objects import Json
 
 Convert = Callable[[Json, str], Json]
@@ -70,7 +71,7 @@ def as_written(resource: CustomResource, value: bytes) -> Json:
 
 
 def _renew(resource: CustomResource, obj: Json) -> None:
-    schema = resource.schemas.of(str(obj["apiVersion"]).rpartition("/")[2])
+    schema = resource.schemas.of(version_of(str(obj["apiVersion"])))
     schema.prune(obj, drop_invalid=True)
     schema.default(obj)
     obj["metadata"].setdefault("generation", 1)

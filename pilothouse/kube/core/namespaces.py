@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
@@ -20,13 +21,13 @@ from pilothouse.kube.strategy import (
     StatusSubresource,
     validate_kube_finalizer,
 )
+from pilothouse.kube.validation.fields import qualified_name
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.field import Errors, Path, invalid, root
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
 from pilothouse.machinery.times import now
 from pilothouse.machinery.validation.names import name_is_dns_label
-from pilothouse.machinery.validation.object_meta import validate_finalizer_name
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 _NAMESPACES = GroupResource("", "namespaces")
@@ -34,7 +35,7 @@ _NAMESPACES = GroupResource("", "namespaces")
 
 class NamespaceStrategy(SeparateStatusStrategy):
     namespaced = False
-    kept_on_update = ("spec", "status")
+    kept_on_update: ClassVar[tuple[str, ...]] = ("spec", "status")
     name_rule = staticmethod(name_is_dns_label)
 
     def default(self, obj: Json) -> None:
@@ -94,7 +95,7 @@ def _label(obj: Json) -> None:
 
 
 def _validate_finalizer(name: str, path: Path) -> Errors:
-    yield from validate_finalizer_name(name, path)
+    yield from qualified_name(name, path)
     yield from validate_kube_finalizer(name, path)
 
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
 from pilothouse.machinery.quantity import Quantity
 from pilothouse.machinery.validation import names
+from pilothouse.machinery.validation.object_meta import validate_nonnegative_field
 from pilothouse.machinery.validation.pattern_format import IS_NEGATIVE_ERROR, is_valid_port_num
 
 Rule: TypeAlias = Callable[[str], list[str]]
@@ -53,9 +54,7 @@ def required_one_of(value: str, path: Path, supported: Iterable[str]) -> Errors:
         yield from one_of(value, path, supported)
 
 
-def nonnegative(value: int, path: Path) -> Errors:
-    if value < 0:
-        yield invalid(path, value, IS_NEGATIVE_ERROR)
+nonnegative = validate_nonnegative_field
 
 
 def in_limits(value: int, path: Path, *, at_least: int, at_most: int | None = None) -> Errors:

@@ -126,10 +126,6 @@ def validate_finalizers(finalizers: list[str] | None, path: Path) -> Errors:
         yield invalid(path, names, "finalizer orphan and foregroundDeletion cannot be both set")
 
 
-def validate_finalizer_name(name: str, path: Path) -> Errors:
-    return (invalid(path, name, message) for message in is_qualified_name(name))
-
-
 def validate_no_new_finalizers(new: Iterable[str] | None, old: Iterable[str] | None, path: Path) -> Errors:
     """Forbid new finalizers on an object with a deletionTimestamp."""
     if extra := sorted(set(new or ()) - set(old or ())):

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
+from pilothouse.machinery.event_loop import resolve
+
 
 class CacheTimer(Protocol):
     def cancel(self) -> None: ...
@@ -25,11 +27,6 @@ class LoopClock:
 
     def call_later(self, delay: float, callback: Callable[[], object], /) -> CacheTimer:
         return asyncio.get_running_loop().call_later(delay, callback)
-
-
-def resolve(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
 
 
 async def wait_for(future: asyncio.Future[None], *, seconds: float | None, clock: CacheClock) -> None:

@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Callable
 from math import exp
 
-from pilothouse.apiserver.storage.cacher.clock import CacheClock, resolve, wait_for
+from pilothouse.apiserver.storage.cacher.clock import CacheClock, wait_for
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
 from pilothouse.apiserver.storage.errors import CacheNotReady, StorageError, Undecodable
 from pilothouse.apiserver.storage.interface import Revision
+from pilothouse.machinery.event_loop import resolve
 
 _LONGEST_RETRY = 30
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 from aetcd import rpc
 
+from pilothouse.apiserver.storage.delegating import ClosingStore
 from pilothouse.apiserver.storage.errors import (
     Compacted,
     FutureRevision,
@@ -39,7 +41,7 @@ _EMPTY = 1
 log = logging.getLogger(__name__)
 
 
-class EtcdStore:
+class EtcdStore(ClosingStore):
     """Bound to one event loop. Keys must begin with `own`; other keys cannot be watched."""
 
     def __init__(self, client: EtcdClient, *, own: str, compaction_interval: float, lease_reuse: int) -> None:
@@ -51,7 +53,6 @@ class EtcdStore:
         self._background = [asyncio.create_task(self._monitor.run())]
         if compaction_interval:
             self._background.append(asyncio.create_task(EtcdCompactor(client).run(compaction_interval)))
-        self._closing: asyncio.Task[None] | None = None
 
     @classmethod
     async def connect(
@@ -135,8 +136,8 @@ class EtcdStore:
             raise ValueError(f"{prefix} is outside of {self._feed.own}, whose changes this store follows")
         return FeedWatch(self._feed, prefix=prefix, after=max(after, _EMPTY))
 
-    async def current_revision(self) -> Revision:
-        return await self._revisions.current()
+    def current_revision(self) -> Coroutine[Any, Any, Revision]:
+        return self._revisions.current()
 
     async def compact(self, revision: Revision) -> None:
         try:
@@ -149,13 +150,8 @@ class EtcdStore:
     async def ping(self) -> None:
         await asyncio.gather(self._monitor.check(), self.current_revision())
 
-    async def close(self) -> None:
-        """End the watches, let running requests finish briefly, and disconnect."""
-        if self._closing is None:
-            self._closing = asyncio.create_task(self._shut_down())
-        await asyncio.shield(self._closing)
-
     async def _shut_down(self) -> None:
+        """End the watches, let running requests finish briefly, and disconnect."""
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+from pilothouse.apiserver.storage.delegating import ClosingStore
 from pilothouse.apiserver.storage.errors import Compacted, StorageError, Unavailable
 from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Page, Revision
 from pilothouse.apiserver.storage.remote.channel import (
@@ -134,7 +135,7 @@ class RemoteFeed(WatchFeed):
 _ENTRIES_AT_A_TIME = 1000
 
 
-class RemoteStore:
+class RemoteStore(ClosingStore):
     """The storage contract for one event loop. The end of the store process is final: `lost` is set."""
 
     def __init__(self, revisions: SharedRevisions) -> None:
@@ -144,7 +145,6 @@ class RemoteStore:
         self._feed = RemoteFeed(self._requests, revisions)
         self._requests.unasked = self._feed.receive
         self._requests.lost = self._gone
-        self._closing: asyncio.Task[None] | None = None
 
     @classmethod
     async def connect(cls, sock: socket.socket, revisions: SharedRevisions) -> RemoteStore:
@@ -198,13 +198,8 @@ class RemoteStore:
     async def ping(self) -> None:
         await self._requests.ask("ping")
 
-    async def close(self) -> None:
-        """Finish started writes, end the watches, and disconnect. The store itself stays open."""
-        if self._closing is None:
-            self._closing = asyncio.create_task(self._shut_down())
-        await asyncio.shield(self._closing)
-
     async def _shut_down(self) -> None:
+        """Finish started writes, end the watches, and disconnect. The store itself stays open."""
         await self._requests.close()
         self._feed.end(Unavailable("the store is closed"))
 

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+from pilothouse.apiserver.storage.delegating import ClosingStore
 from pilothouse.apiserver.storage.errors import (
     Compacted,
     KeyExists,
@@ -70,7 +71,7 @@ class SqliteWatch(QueuedWatch):
         return await self._history.replay(self.prefix, self._reached)
 
 
-class SqliteStore:
+class SqliteStore(ClosingStore):
     """The storage contract on one data directory, for one process and one event loop.
 
     >>> from pathlib import Path
@@ -102,7 +103,6 @@ class SqliteStore:
         self._background = [asyncio.create_task(self._expiry.run(clock, self._expire))]
         if compaction_interval:
             self._background.append(asyncio.create_task(self._compactor.run(clock, compaction_interval)))
-        self._closing: asyncio.Task[None] | None = None
         report_size(_CLUSTER, self._directory.size)
         self._announce()
 
@@ -170,13 +170,8 @@ class SqliteStore:
         self._history.ensure_open()
         await self._health.check()
 
-    async def close(self) -> None:
-        """Finish accepted writes, end the watches, and release the directory."""
-        if self._closing is None:
-            self._closing = asyncio.create_task(self._shut_down())
-        await asyncio.shield(self._closing)
-
     async def _shut_down(self) -> None:
+        """Finish accepted writes, end the watches, and release the directory."""
         forget_size(_CLUSTER)
         await self._pipeline.close()
         for task in self._background:

@@ -7,7 +7,12 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from pilothouse.kube.core.pods.validation import network_volumes
-from pilothouse.kube.core.pods.validation.volumes import NO_VOLUME_TYPE, TOO_MANY_VOLUME_TYPES, validate_host_path
+from pilothouse.kube.core.pods.validation.volumes import (
+    NO_VOLUME_TYPE,
+    TOO_MANY_VOLUME_TYPES,
+    required_fields,
+    validate_host_path,
+)
 from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow, no_backsteps, non_empty
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required
@@ -36,16 +41,8 @@ class PersistentVolumeSourceRule:
     """Upstream accepts this source next to another source."""
 
 
-def _required(*fields: str) -> Validate:
-    def validate(source: Json, path: Path) -> Errors:
-        for name in fields:
-            yield from non_empty(source.get(name), path.child(name))
-
-    return validate
-
-
 def _glusterfs(source: Json, path: Path) -> Errors:
-    yield from _required("endpoints", "path")(source, path)
+    yield from required_fields("endpoints", "path")(source, path)
     namespace, at = source.get("endpointsNamespace"), path.child("endpointsNamespace")
     if namespace == "":
         yield invalid(at, namespace, "if the endpointnamespace is set, it must be a valid namespace name")
@@ -84,7 +81,7 @@ def _storage_os(source: Json, path: Path) -> Errors:
 
 
 def _azure_file(source: Json, path: Path) -> Errors:
-    yield from _required("secretName", "shareName")(source, path)
+    yield from required_fields("secretName", "shareName")(source, path)
     if source.get("secretNamespace") == "":
         yield required(path.child("secretNamespace"))
 
@@ -117,19 +114,19 @@ SOURCES: dict[str, PersistentVolumeSourceRule] = {
     "glusterfs": PersistentVolumeSourceRule(_glusterfs),
     "flocker": PersistentVolumeSourceRule(network_volumes.validate_flocker),
     "nfs": PersistentVolumeSourceRule(network_volumes.validate_nfs),
-    "rbd": PersistentVolumeSourceRule(_required("monitors", "image")),
+    "rbd": PersistentVolumeSourceRule(required_fields("monitors", "image")),
     "quobyte": PersistentVolumeSourceRule(network_volumes.validate_quobyte),
-    "cephfs": PersistentVolumeSourceRule(_required("monitors"), refused_as="cephFS"),
+    "cephfs": PersistentVolumeSourceRule(required_fields("monitors"), refused_as="cephFS"),
     "iscsi": PersistentVolumeSourceRule(_iscsi),
     "cinder": PersistentVolumeSourceRule(_cinder),
     "fc": PersistentVolumeSourceRule(network_volumes.validate_fibre_channel),
     "flexVolume": PersistentVolumeSourceRule(network_volumes.validate_flex_volume, beside_others=True),
     "azureFile": PersistentVolumeSourceRule(_azure_file),
-    "vsphereVolume": PersistentVolumeSourceRule(_required("volumePath")),
-    "photonPersistentDisk": PersistentVolumeSourceRule(_required("pdID")),
-    "portworxVolume": PersistentVolumeSourceRule(_required("volumeID")),
+    "vsphereVolume": PersistentVolumeSourceRule(required_fields("volumePath")),
+    "photonPersistentDisk": PersistentVolumeSourceRule(required_fields("pdID")),
+    "portworxVolume": PersistentVolumeSourceRule(required_fields("volumeID")),
     "azureDisk": PersistentVolumeSourceRule(network_volumes.validate_azure_disk),
-    "scaleIO": PersistentVolumeSourceRule(_required("gateway", "system", "volumeName")),
+    "scaleIO": PersistentVolumeSourceRule(required_fields("gateway", "system", "volumeName")),
     "local": PersistentVolumeSourceRule(_local),
     "storageos": PersistentVolumeSourceRule(_storage_os),
     "csi": PersistentVolumeSourceRule(_csi),

@@ -13,7 +13,7 @@ from pilothouse.kube.core.services.inference import default_on_read, drop_type_d
 from pilothouse.kube.core.services.validation import load_balancers, updates
 from pilothouse.kube.core.services.validation.service import validate_service
 from pilothouse.kube.core.services.warnings import service_warnings
-from pilothouse.kube.strategy import KubeStrategy, StatusSubresource
+from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.addresses import IPV4, warnings_for_ip
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.objects import Json
@@ -24,9 +24,8 @@ AFFINITY_SECONDS = 10800
 """Default timeout of session affinity: three hours."""
 
 
-class ServiceStrategy(KubeStrategy):
+class ServiceStrategy(SeparateStatusStrategy):
     allow_create_on_update = True
-    reset_fields = ("status",)
     repeats_warnings_on_update = True
 
     def name_rule(self, name: str, prefix: bool) -> list[str]:

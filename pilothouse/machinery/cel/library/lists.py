@@ -11,7 +11,7 @@ from typing import Any
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.interpreter.values import NONE, Duration, Optional, UInt, equal, is_zero, read, shown
 from pilothouse.machinery.cel.library import costs
-from pilothouse.machinery.cel.library.operators import as_duration, as_int, as_uint
+from pilothouse.machinery.cel.library.operators import as_duration, as_int, as_uint, is_item
 from pilothouse.machinery.cel.library.rows import Row, row
 
 _LONGEST_RANGE = 1_000_000
@@ -50,7 +50,7 @@ def _range(count: int) -> list[int]:
 def _distinct(items: list[Any]) -> list[Any]:
     found: list[Any] = []
     for item in items:
-        if not _is_in(item, found):
+        if not is_item(item, found):
             found.append(item)
     return found
 
@@ -70,12 +70,8 @@ def _sorted_by(items: list[Any], keys: list[Any]) -> list[Any]:
     return [items[index] for index in order]
 
 
-def _is_in(item: Any, items: list[Any]) -> bool:
-    return any(equal(item, each) for each in items)
-
-
 def _covers(items: list[Any], wanted: list[Any]) -> bool:
-    return all(_is_in(each, items) for each in wanted)
+    return all(is_item(each, items) for each in wanted)
 
 
 def _require_comparable(items: list[Any]) -> None:
@@ -218,7 +214,7 @@ LISTS = (
     row(
         "list_sets_intersects_list",
         "sets.intersects(list(T), list(T)) bool",
-        lambda a, b: any(_is_in(each, b) for each in a),
+        lambda a, b: any(is_item(each, b) for each in a),
         cost=costs.pairs,
         estimate=costs.pairs_estimate,
     ),

@@ -74,7 +74,7 @@ def _divided(a: float, b: float) -> float:
     return math.nan if a == 0 or math.isnan(a) else math.copysign(math.inf, a) * math.copysign(1, b)
 
 
-def _is_item(item: Any, items: Any) -> bool:
+def is_item(item: Any, items: Any) -> bool:
     return any(equal(item, each) for each in items)
 
 
@@ -176,7 +176,7 @@ OPERATORS = (
     row("index_map", "_[_](map(A, B), A) B"),
     row("optional_list_index_int", "_[_](optional_type(list(V)), int) optional_type(V)"),
     row("optional_map_index_value", "_[_](optional_type(map(K, V)), K) optional_type(V)"),
-    row("in_list", "@in(A, list(A)) bool", _is_item, cost=costs.listed, estimate=costs.listed_estimate),
+    row("in_list", "@in(A, list(A)) bool", is_item, cost=costs.listed, estimate=costs.listed_estimate),
     row("in_map", "@in(A, map(A, B)) bool", _is_key),
     row("select_optional_field", "_?._(dyn, string) optional_type(V)"),
     row("list_optindex_optional_int", "_[?_](list(V), int) optional_type(V)"),

@@ -142,12 +142,16 @@ def _simple(validate: Callable[[Json, Path], Errors], shown_as: str = "", refuse
     return VolumeSourceRule(lambda source, path, _: validate(source, path), shown_as, refused_as)
 
 
-def _required(*fields: str) -> VolumeSourceRule:
+def required_fields(*fields: str) -> Callable[[Json, Path], Errors]:
     def validate(source: Json, path: Path) -> Errors:
         for name in fields:
             yield from non_empty(source.get(name), path.child(name))
 
-    return _simple(validate)
+    return validate
+
+
+def _required(*fields: str) -> VolumeSourceRule:
+    return _simple(required_fields(*fields))
 
 
 def validate_host_path(source: Json, path: Path) -> Errors:
