@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
 from typing import TypeAlias
 
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.selectors.requirement import FEW, Constraint, InvalidSelector, merged
+from pilothouse.machinery.selectors.requirement import FEW, Conjunction, Constraint, InvalidSelector, Matcher, merged
 
 _ESCAPED = re.compile(r"\\.|[,=]|\\", re.DOTALL)
 _SPECIAL = re.compile(r"[\\,=]")
@@ -36,30 +35,15 @@ class Requirement:
         return f"{self.field}{'=' if self.equal else '!='}{escape_value(self.value)}"
 
 
-Matcher: TypeAlias = Callable[[Mapping[str, str]], bool]
 Transform: TypeAlias = Callable[[Requirement], Requirement | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(Conjunction[Requirement]):
     """Conjunction of requirements."""
-
-    requirements: tuple[Requirement, ...] = ()
-    selectable: bool = True
-    """False for the selector that matches nothing."""
-    matches: Matcher = field(init=False, repr=False, compare=False)
-    """Report whether the fields satisfy all requirements. Compiled once, for speed."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "matches", _compile(self.requirements) if self.selectable else _nothing)
-
-    def __str__(self) -> str:
-        return ",".join(map(str, self.requirements))
-
-    @property
-    def empty(self) -> bool:
-        """Whether the selector matches everything."""
-        return self.selectable and not self.requirements
 
     def requires_exact_match(self, name: str) -> str | None:
         """Return the value required of the field, or None."""

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from operator import attrgetter
 
 from pilothouse.machinery.bounded_cache import bounded_cache
@@ -20,6 +19,7 @@ from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors.label_parser import parse_requirements, sorted_in_pieces
 from pilothouse.machinery.selectors.requirement import (
     FEW,
+    Conjunction,
     InvalidSelector,
     Matcher,
     Operator,
@@ -30,28 +30,14 @@ from pilothouse.machinery.selectors.requirement import (
 
 
 @dataclass(frozen=True, slots=True)
-class Selector:
+class Selector(Conjunction[Requirement]):
     """Conjunction of requirements, ordered by key."""
-
-    requirements: tuple[Requirement, ...] = ()
-    selectable: bool = True
-    """False for the selector that matches nothing."""
-    matches: Matcher = field(init=False, repr=False, compare=False)
-    """Report whether the labels satisfy all requirements. Compiled once, for speed."""
 
     def __post_init__(self) -> None:
         ordered = tuple(sorted_in_pieces(self.requirements, key=attrgetter("key")))
         object.__setattr__(self, "requirements", ordered)
         compiler = _compile if len(ordered) <= FEW else merged_matcher
         object.__setattr__(self, "matches", compiler(ordered) if self.selectable else _nothing)
-
-    def __str__(self) -> str:
-        return ",".join(map(str, self.requirements))
-
-    @property
-    def empty(self) -> bool:
-        """Whether the selector matches everything."""
-        return self.selectable and not self.requirements
 
     def add(self, *requirements: Requirement) -> Selector:
         return Selector(self.requirements + requirements) if self.selectable else self

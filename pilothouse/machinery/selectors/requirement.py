@@ -10,10 +10,11 @@ one key become one Constraint, so that the cost of a match depends on the object
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from pilothouse.machinery import field
 from pilothouse.machinery.checkpoints import checkpoint
@@ -32,6 +33,27 @@ class InvalidSelector(PilothouseError, ValueError):
 
 
 Matcher: TypeAlias = Callable[[Mapping[str, str]], bool]
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction(Generic[R]):
+    """Base of selectors: matches what satisfies all requirements."""
+
+    requirements: tuple[R, ...] = ()
+    selectable: bool = True
+    """False for the selector that matches nothing."""
+    matches: Matcher = dataclasses.field(init=False, repr=False, compare=False)
+    """Report whether all requirements are satisfied. Compiled once, for speed."""
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+    @property
+    def empty(self) -> bool:
+        """Whether the selector matches everything."""
+        return self.selectable and not self.requirements
+
 
 _INT64 = re.compile(r"[+-]?[0-9]+", re.ASCII)
 

@@ -4,6 +4,8 @@ variables and match conditions, and metrics.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 from pilothouse.apiserver.admission.interface import Attributes
@@ -17,6 +19,7 @@ from pilothouse.apiserver.admission.policy.params import (
 )
 from pilothouse.apiserver.admission.policy.source import AdmissionPolicy, Hook, PolicyBinding, PolicyCriteria
 from pilothouse.apiserver.admission.versioned import VersionedAttributes
+from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.cel.authorization import Authorizations
 from pilothouse.apiserver.cel.expression import Expression, compiled_variable
 from pilothouse.apiserver.cel.match_conditions import MatchConditions
@@ -95,6 +98,16 @@ class Invocations(Generic[E]):
         if not attributes.namespace or (attributes.kind.group, attributes.kind.kind) == ("", "Namespace"):
             return None
         return await self.matcher.get_namespace(attributes.namespace)
+
+
+class PolicyDispatcher(ABC, Generic[E]):
+    def __init__(self, invocations: Invocations[E], authorizer: Authorizer) -> None:
+        self._invocations = invocations
+        self._authorizer = authorizer
+
+    @abstractmethod
+    async def dispatch(self, hooks: Sequence[Hook[E]], attributes: Attributes) -> None:
+        """Evaluate the policies. Raises StatusError to reject."""
 
 
 class Composition:

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from pilothouse.apiserver.admission.interface import Attributes, ServedForm, refused
-from pilothouse.apiserver.admission.policy.invocations import MUTATING, Invocation, Invocations, Misconfigured
+from pilothouse.apiserver.admission.policy.invocations import MUTATING, Invocation, Misconfigured, PolicyDispatcher
 from pilothouse.apiserver.admission.policy.mutator import Mutation, MutationFailed, Mutator
 from pilothouse.apiserver.admission.policy.source import Hook
 from pilothouse.apiserver.admission.previously_invoked import PreviouslyInvoked
 from pilothouse.apiserver.admission.versioned import VersionedAttributes, admission_variables, admit_change, versioned
-from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.cel.authorization import Authorizations
 from pilothouse.machinery.codec.json import canonical_json
 from pilothouse.machinery.dataclass import dataclass
@@ -46,11 +45,7 @@ class _Round:
         )
 
 
-class MutatingDispatcher:
-    def __init__(self, invocations: Invocations[Mutator], authorizer: Authorizer) -> None:
-        self._invocations = invocations
-        self._authorizer = authorizer
-
+class MutatingDispatcher(PolicyDispatcher[Mutator]):
     async def dispatch(self, hooks: Sequence[Hook[Mutator]], attributes: Attributes) -> None:
         """Apply the matching policies. Raises StatusError to reject."""
         found = [each for hook in hooks for each in await self._invocations.of(hook, attributes)]

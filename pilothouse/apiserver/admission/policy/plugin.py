@@ -6,10 +6,9 @@ CEL evaluation is imported with the first policy.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from pilothouse.apiserver.admission.interface import Attributes
+from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.matching import Matcher
 from pilothouse.apiserver.admission.policy import source
 from pilothouse.apiserver.admission.policy.params import ParamReader
@@ -19,27 +18,14 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.machinery.objects import Json
 
 if TYPE_CHECKING:
-    from pilothouse.apiserver.admission.policy.invocations import Invocations
-from typing import TYPE_CHECKING
-
-from pilothouse.apiserver.admission.interface import Operation
-
-if TYPE_CHECKING:
-    from pilothouse.apiserver.admission.policy.invocations import Invocations
+    from pilothouse.apiserver.admission.policy.invocations import Invocations, PolicyDispatcher
     from pilothouse.apiserver.admission.policy.mutating_dispatcher import MutatingDispatcher
     from pilothouse.apiserver.admission.policy.mutator import Mutator
-if TYPE_CHECKING:
-    from pilothouse.apiserver.admission.policy.invocations import Invocations
     from pilothouse.apiserver.admission.policy.validating_dispatcher import ValidatingDispatcher
     from pilothouse.apiserver.admission.policy.validator import PolicyValidator
 
 
 E = TypeVar("E")
-
-
-class PolicyDispatcher(Protocol[E]):
-    async def dispatch(self, hooks: Sequence[source.Hook[E]], attributes: Attributes) -> None:
-        """Evaluate the policies. Raises StatusError to reject."""
 
 
 class PolicyPlugin(ABC, Generic[E]):

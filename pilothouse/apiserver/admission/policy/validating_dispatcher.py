@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 from pilothouse.apiserver.admission.interface import Attributes, refused
 from pilothouse.apiserver.admission.policy import validator
-from pilothouse.apiserver.admission.policy.invocations import VALIDATING, Invocation, Invocations, Misconfigured
+from pilothouse.apiserver.admission.policy.invocations import VALIDATING, Invocation, Misconfigured, PolicyDispatcher
 from pilothouse.apiserver.admission.policy.source import Hook, PolicyBinding
 from pilothouse.apiserver.admission.versioned import admission_variables, versioned
-from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.cel.authorization import Authorizations
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden, Invalid, RequestEntityTooLarge, Unauthorized
@@ -33,11 +32,7 @@ class _Denial:
     reason: str = ""
 
 
-class ValidatingDispatcher:
-    def __init__(self, invocations: Invocations[validator.PolicyValidator], authorizer: Authorizer) -> None:
-        self._invocations = invocations
-        self._authorizer = authorizer
-
+class ValidatingDispatcher(PolicyDispatcher[validator.PolicyValidator]):
     async def dispatch(self, hooks: Sequence[Hook[validator.PolicyValidator]], attributes: Attributes) -> None:
         """Evaluate the policies. Raises StatusError to reject."""
         authorizations = Authorizations(self._authorizer, attributes.user)

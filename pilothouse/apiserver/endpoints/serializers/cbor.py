@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import orjson
 
-from pilothouse.apiserver.endpoints.serializers.interface import ListFrame, ListWriter, View
+from pilothouse.apiserver.endpoints.serializers.interface import CachedPieces, ListFrame, ListWriter, View
 from pilothouse.apiserver.endpoints.serializers.json import json_piece
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
@@ -75,12 +75,9 @@ def kind_of(obj: Json) -> GroupVersionKind:
     return GroupVersion.parse(obj["apiVersion"]).kind(obj["kind"])
 
 
-class CborListWriter:
+class CborListWriter(CachedPieces):
     needs_sizes = True
-
-    def bytes_to_encode(self, objects: Sequence[StoredObject], view: View) -> int:
-        form = (MEDIA_TYPE, view.kind)
-        return sum(stored.size for stored in objects if not stored.has_encoded(form))
+    media_type = MEDIA_TYPE
 
     def piece(self, stored: StoredObject, view: View) -> bytes:
         from pilothouse.machinery.cbor.encoding import with_type

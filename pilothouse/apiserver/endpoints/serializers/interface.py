@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import orjson
 
@@ -91,6 +91,16 @@ class ListWriter(Protocol):
         """Yield the items in order. A single piece is large, and is not copied."""
 
     def tail(self, frame: ListFrame, *, empty: bool) -> bytes: ...
+
+
+class CachedPieces:
+    """Base of list writers whose pieces are cached with the objects, by media type and kind."""
+
+    media_type: ClassVar[str]
+
+    def bytes_to_encode(self, objects: Sequence[StoredObject], view: View) -> int:
+        form = (self.media_type, view.kind)
+        return sum(stored.size for stored in objects if not stored.has_encoded(form))
 
 
 class Serializer(Protocol):

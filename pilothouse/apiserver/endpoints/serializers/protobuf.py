@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from pilothouse.apiserver.endpoints.serializers.interface import ListFrame, ListWriter, View
+from pilothouse.apiserver.endpoints.serializers.interface import CachedPieces, ListFrame, ListWriter, View
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
@@ -59,12 +59,9 @@ def protobuf_piece(stored: StoredObject, view: View) -> bytes:
     return stored.encoded((MEDIA_TYPE, view.kind), lambda _: codec.encode_raw(view.object(stored), view.kind))
 
 
-class ProtobufListWriter:
+class ProtobufListWriter(CachedPieces):
     needs_sizes = True
-
-    def bytes_to_encode(self, objects: Sequence[StoredObject], view: View) -> int:
-        form = (MEDIA_TYPE, view.kind)
-        return sum(stored.size for stored in objects if not stored.has_encoded(form))
+    media_type = MEDIA_TYPE
 
     def piece(self, stored: StoredObject, view: View) -> bytes:
         return protobuf_piece(stored, view)

@@ -17,6 +17,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.kinds.deletion import is_deleting
+from pilothouse.kube.core.services.allocation.operation import lower_band
 from pilothouse.kube.networking.ip_addresses import FAMILY_LABEL, IP_ADDRESSES, MANAGED_BY_LABEL
 from pilothouse.kube.served import tracked_access
 from pilothouse.kube.validation.addresses import IPV4, IPV6, ip_family
@@ -58,8 +59,6 @@ class NotInRange(AllocationError):
 
 SHORTEST_IPV6_PREFIX = 64
 
-_LEAST_OFFSET, _MOST_OFFSET, _OFFSET_STEP = 16, 256, 16
-
 
 @dataclass(frozen=True, slots=True)
 class AddressRange:
@@ -92,7 +91,7 @@ class AddressRange:
         network = int(cidr.address) // size * size
         last = network + size - (2 if bits == 32 else 1)
         family = IPV4 if bits == 32 else IPV6
-        return cls(text, family, network, network + 1, last, _offset(size))
+        return cls(text, family, network, network + 1, last, lower_band(size, least=16, most=256, step=16))
 
     def __contains__(self, address: Address) -> bool:
         return self._kind is type(address) and self.first <= int(address) <= self.last
@@ -116,12 +115,6 @@ class AddressRange:
     @property
     def _kind(self) -> type[IPv4Address] | type[IPv6Address]:
         return IPv4Address if self.family == IPV4 else IPv6Address
-
-
-def _offset(size: int) -> int:
-    if size <= _LEAST_OFFSET:
-        return 0
-    return min(max(size // _OFFSET_STEP, _LEAST_OFFSET), _MOST_OFFSET)
 
 
 def _from_anywhere(low: int, high: int, random: Random) -> Iterator[int]:

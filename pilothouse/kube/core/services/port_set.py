@@ -12,6 +12,8 @@ from random import Random
 
 import orjson
 
+from pilothouse.kube.core.services.allocation.operation import lower_band
+
 
 class PortAllocationError(Exception):
     """A port cannot be allocated; the message becomes part of the service's field error."""
@@ -42,9 +44,6 @@ class NotInitialized(PortAllocationError):
 
     def __init__(self) -> None:
         super().__init__("cannot allocate resources of type servicenodeports at this time")
-
-
-_LEAST_OFFSET, _MOST_OFFSET, _OFFSET_STEP = 16, 128, 32
 
 
 class PortSet:
@@ -82,11 +81,7 @@ class PortSet:
 
     def next_free(self, random: Random) -> int | None:
         """Return a free port from a random start, preferably in the upper part, or None if all ports are taken."""
-        size = len(self.ports)
-        if size <= _LEAST_OFFSET:
-            offset = 0
-        else:
-            offset = min(max(size // _OFFSET_STEP, _LEAST_OFFSET), _MOST_OFFSET)
+        offset = lower_band(len(self.ports), least=16, most=128, step=32)
         for part in (self.ports[offset:], self.ports[:offset]):
             start = random.randrange(len(part)) if part else 0
             for port in chain(part[start:], part[:start]):

@@ -16,6 +16,7 @@ from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Revision, Store
 from pilothouse.apiserver.storage.json_view import ProtobufStore
 from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.kube.core.services import port_set
+from pilothouse.kube.core.services.allocation.operation import AllocationOperation
 from pilothouse.machinery.dataclass import dataclass
 
 STATIC = "static"
@@ -165,17 +166,12 @@ _LAST_TRIED = 99
 _log = logging.getLogger(__name__)
 
 
-class PortOperation:
-    """The node ports of one write: allocated immediately, released by `revert`; `commit` releases the given up ports.
-
-    A dry run allocates nothing, and makes up ports for dynamic allocation.
-    """
+class PortOperation(AllocationOperation[int]):
+    """The node ports of one write. A dry run allocates nothing, and makes up ports for dynamic allocation."""
 
     def __init__(self, allocator: PortAllocator, *, dry_run: bool) -> None:
+        super().__init__(dry_run=dry_run)
         self._allocator = allocator
-        self._dry_run = dry_run
-        self._taken: list[int] = []
-        self._given_up: list[int] = []
 
     async def allocate(self, port: int) -> None:
         """Raises PortAllocationError."""
@@ -204,15 +200,9 @@ class PortOperation:
         """Release the port on commit."""
         self._given_up.append(port)
 
-    async def commit(self) -> None:
-        await self._release(self._given_up)
-
-    async def revert(self) -> None:
-        await self._release(self._taken)
-
-    async def _release(self, ports: list[int]) -> None:
+    async def _release(self, allocated: list[int]) -> None:
         if not self._dry_run:
-            await release_ports(self._allocator, ports)
+            await release_ports(self._allocator, allocated)
 
 
 async def release_ports(allocator: PortAllocator, ports: list[int]) -> None:

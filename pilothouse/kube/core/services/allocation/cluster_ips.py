@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from pilothouse.kube.core.services import traits
 from pilothouse.kube.core.services.allocation.ip_families import keeps_dual_stack_preference
+from pilothouse.kube.core.services.allocation.operation import AllocationOperation
 from pilothouse.kube.core.services.ipallocator import AllocationError, RangeFull, ServiceIPAllocator
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import invalid, root
@@ -21,15 +22,12 @@ from pilothouse.machinery.server_errors import InternalError
 from pilothouse.machinery.validation.addresses import format_ip, parse_ip_sloppy
 
 
-class ClusterIPOperation:
-    """Allocates immediately. `commit` releases the addresses that the service gave up, `revert` the allocated
-    addresses."""
+class ClusterIPOperation(AllocationOperation[str]):
+    """The cluster IPs of one write."""
 
     def __init__(self, allocator: ServiceIPAllocator, *, dry_run: bool) -> None:
+        super().__init__(dry_run=dry_run)
         self._allocator = allocator
-        self._dry_run = dry_run
-        self._taken: list[str] = []
-        self._given_up: list[str] = []
 
     async def create(self, service: Json) -> None:
         """Raises Invalid, InternalError."""
@@ -53,12 +51,6 @@ class ClusterIPOperation:
                 await self._take(service, range(1, 2))
             elif (before, families) == (2, 1):
                 self._given_up += traits.cluster_ips_of(old)[1:]
-
-    async def commit(self) -> None:
-        await self._release(self._given_up)
-
-    async def revert(self) -> None:
-        await self._release(self._taken)
 
     async def _take(self, service: Json, positions: range) -> None:
         """Allocate the addresses at these positions of clusterIPs: the requested address, or any free address."""
@@ -103,10 +95,10 @@ class ClusterIPOperation:
             return await self._allocator.try_allocate_next(family)
         return await self._allocator.allocate_next(service, family)
 
-    async def _release(self, ips: list[str]) -> None:
+    async def _release(self, allocated: list[str]) -> None:
         if self._dry_run:
             return
-        for ip in ips:
+        for ip in allocated:
             await self._allocator.release(canonical(ip))
 
 
