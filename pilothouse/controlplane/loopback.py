@@ -27,6 +27,7 @@ from pilothouse.apiserver.streams import close_stream
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, RequestTimedOut
 from pilothouse.client.rest.transport import HttpRequest
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict, RequestEntityTooLarge
 from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.release import GIT_VERSION
@@ -67,15 +68,15 @@ class Loopback:
         return await self._api(request)
 
 
+@dataclass(frozen=True, slots=True)
 class HandlerTransport:
-    def __init__(self, handler: Handler) -> None:
-        self._handler = handler
+    handler: Handler
 
     async def send(self, request: HttpRequest) -> HandlerResponse:
         await yield_to_loop()  # a caller in a tight loop must not starve other tasks
         try:
             async with asyncio.timeout(request.timeout) as limit:
-                response = await self._handler(_request(request))
+                response = await self.handler(_request(request))
         except TimeoutError:
             raise _timed_out(request) from None
         except Exception as error:

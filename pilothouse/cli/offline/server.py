@@ -49,11 +49,11 @@ class CallAnswer:
         return self.status == 409 and self.body.get("reason") == "AlreadyExists"
 
 
+@dataclass(frozen=True, slots=True)
 class Caller:
     """Sends requests as one user."""
 
-    def __init__(self, handler: Handler) -> None:
-        self._handler = handler
+    handler: Handler
 
     async def __call__(
         self, method: str, path: str, query: str = "", data: bytes = b"", *, media: bytes = _JSON, accept: bytes = _JSON
@@ -64,7 +64,7 @@ class Caller:
             return data
 
         headers: Headers = [(b"content-type", media), (b"accept", accept), (b"user-agent", b"pilothouse-validate")]
-        response = await self._handler(Request(method, path, query, headers, body))
+        response = await self.handler(Request(method, path, query, headers, body))
         assert isinstance(response.body, bytes)
         return CallAnswer(response.status, _parsed(response.body), tuple(_warnings(response.headers)))
 

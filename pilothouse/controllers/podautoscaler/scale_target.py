@@ -60,25 +60,25 @@ class ScaleTarget:
             raise ScaleUnavailable(str(error)) from None
 
 
+@dataclass(frozen=True, slots=True)
 class ScaleTargets:
-    def __init__(self, client: Client, mapper: RESTMapper) -> None:
-        self._client = client
-        self._mapper = mapper
+    client: Client
+    mapper: RESTMapper
 
     async def of(self, autoscaler: Json) -> ScaleTarget:
         """Return the autoscaler's target. Raises ScaleUnavailable."""
         reference = autoscaler["spec"]["scaleTargetRef"]
         try:
             group = GroupVersion.parse(reference.get("apiVersion") or "").group
-            mapping = await self._mapper.mapping(GroupKind(group, reference["kind"]))
+            mapping = await self.mapper.mapping(GroupKind(group, reference["kind"]))
         except NoMatch:
             raise ScaleUnavailable(f'no matches for kind "{reference["kind"]}" in group "{group}"') from None
         except (*_FAILURES, ValueError) as error:
             raise ScaleUnavailable(str(error)) from None
-        resource = self._client.for_resource(mapping.resource, namespace=namespace_of(autoscaler))
+        resource = self.client.for_resource(mapping.resource, namespace=namespace_of(autoscaler))
         try:
             return ScaleTarget(resource, await resource.get(reference["name"], subresource="scale"))
         except _FAILURES as error:
             if isinstance(error, NotFound) and has_no_status(error):
-                self._mapper.reset()  # the API that serves the kind has changed
+                self.mapper.reset()  # the API that serves the kind has changed
             raise ScaleUnavailable(str(error)) from None

@@ -19,16 +19,16 @@ _INGRESS_CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 _DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class"
 
 
-class _OnCreate(Handler):
+class _DefaultClass(Handler):
     operations = (Operation.CREATE,)
 
+    def __init__(self, list_classes: ListObjects) -> None:
+        self._list_classes = list_classes
 
-class DefaultStorageClass(_OnCreate):
+
+class DefaultStorageClass(_DefaultClass):
     name = "DefaultStorageClass"
     resources = (_CLAIMS,)
-
-    def __init__(self, classes: ListObjects) -> None:
-        self._classes = classes
 
     async def admit(self, attributes: Attributes) -> None:
         claim = attributes.obj
@@ -36,16 +36,13 @@ class DefaultStorageClass(_OnCreate):
             return
         if _BETA_STORAGE_CLASS in annotations_of(claim) or part(claim, "spec").get("storageClassName") is not None:
             return
-        if chosen := _newest(filter(is_default_class, await self._classes())):
+        if chosen := _newest(filter(is_default_class, await self._list_classes())):
             claim.setdefault("spec", {})["storageClassName"] = chosen
 
 
-class DefaultIngressClass(_OnCreate):
+class DefaultIngressClass(_DefaultClass):
     name = "DefaultIngressClass"
     resources = (_INGRESSES,)
-
-    def __init__(self, classes: ListObjects) -> None:
-        self._classes = classes
 
     async def admit(self, attributes: Attributes) -> None:
         ingress = attributes.obj
@@ -55,7 +52,9 @@ class DefaultIngressClass(_OnCreate):
             return
         if _INGRESS_CLASS_ANNOTATION in annotations_of(ingress):
             return
-        classes = (item for item in await self._classes() if annotations_of(item).get(_DEFAULT_INGRESS_CLASS) == "true")
+        classes = (
+            item for item in await self._list_classes() if annotations_of(item).get(_DEFAULT_INGRESS_CLASS) == "true"
+        )
         if chosen := _newest(classes):
             ingress.setdefault("spec", {})["ingressClassName"] = chosen
 

@@ -19,6 +19,7 @@ from pilothouse.kube.admissionregistration.policies import (
 from pilothouse.kube.admissionregistration.strategy import GROUP
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import in_version, served
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import root
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json, part
@@ -32,9 +33,9 @@ _VALIDATING = (VALIDATING_ADMISSION_POLICIES, policy_bindings.VALIDATING_ADMISSI
 _MUTATING = (MUTATING_ADMISSION_POLICIES, policy_bindings.MUTATING_ADMISSION_POLICY_BINDINGS)
 
 
+@dataclass(frozen=True, slots=True)
 class AdmissionRegistrationStorageProvider:
-    def __init__(self, authorizer: Authorizer) -> None:
-        self._authorizer = authorizer
+    authorizer: Authorizer
 
     def open(self, registries: Registries) -> APIGroup:
         policies = registries.open(VALIDATING_ADMISSION_POLICIES)
@@ -54,8 +55,8 @@ class AdmissionRegistrationStorageProvider:
 
     def _served(self, registries: Registries, policy: Resource, binding: Resource) -> list[ServedResource]:
         policies, bindings, resolve = registries.open(policy), registries.open(binding), _resolver(registries)
-        to_kind = param_access.ParamKindAccess(self._authorizer, resolve)
-        to_reference = param_access.ParamRefAccess(self._authorizer, resolve, OwnAccess(policies).get)
+        to_kind = param_access.ParamKindAccess(self.authorizer, resolve)
+        to_reference = param_access.ParamRefAccess(self.authorizer, resolve, OwnAccess(policies).get)
         return [
             served(policies, param_access.ParamCheckedStorage(policies, to_kind, root("spec", "paramKind"))),
             served(bindings, param_access.ParamCheckedStorage(bindings, to_reference, root("spec", "paramRef"))),

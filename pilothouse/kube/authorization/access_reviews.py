@@ -10,6 +10,7 @@ from pilothouse.apiserver.registry.operations import RequestContext, Result, Val
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.kube.authorization.attributes import Question, question_of, subject_of
 from pilothouse.kube.validation.internal_structs import TEXT, pointer, struct
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Invalid
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.names import GroupKind
@@ -25,16 +26,16 @@ _LENIENT = labels.LabelSelectorRules(allow_unknown_operator=True)
 _shown_path = pointer(struct(Path=TEXT, Verb=TEXT))
 
 
+@dataclass(frozen=True, slots=True)
 class SubjectAccessReviews:
     """Reviews about anybody, anywhere."""
 
-    def __init__(self, authorizer: Authorizer) -> None:
-        self._authorizer = authorizer
+    authorizer: Authorizer
 
     async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
         question = await ctx.weight.run(self._checked, ctx, obj)
         await validate(obj)
-        answer = await self._authorizer.authorize(question.attributes)
+        answer = await self.authorizer.authorize(question.attributes)
         status: Json = {"allowed": answer.decision is Decision.ALLOW}
         parts = {
             "denied": answer.decision is Decision.DENY,
@@ -80,16 +81,16 @@ class SelfSubjectAccessReviews(SubjectAccessReviews):
         return question_of(spec, ctx.user)
 
 
+@dataclass(frozen=True, slots=True)
 class SelfSubjectRulesReviews:
-    def __init__(self, authorizer: Authorizer) -> None:
-        self._authorizer = authorizer
+    authorizer: Authorizer
 
     async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
         namespace = text(obj, "spec", "namespace")
         if not namespace:
             raise BadRequest("no namespace on request")
         await validate(obj)
-        rules = await rules_of(self._authorizer, ctx.user, namespace)
+        rules = await rules_of(self.authorizer, ctx.user, namespace)
         status: Json = {
             "resourceRules": [_resource_rule(rule) for rule in rules.resources],
             "nonResourceRules": [

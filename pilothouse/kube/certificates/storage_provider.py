@@ -22,6 +22,7 @@ from pilothouse.kube.certificates.cluster_trust_bundles import CLUSTER_TRUST_BUN
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import in_version, served
 from pilothouse.machinery import field
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersion
@@ -50,9 +51,9 @@ _BACKDATING = 300
 """Seconds of backdating tolerated."""
 
 
+@dataclass(frozen=True, slots=True)
 class CertificatesStorageProvider:
-    def __init__(self, authorizer: Authorizer) -> None:
-        self._authorizer = authorizer
+    authorizer: Authorizer
 
     def open(self, registries: Registries) -> APIGroup:
         bundles: list[ServedResource] = []
@@ -86,7 +87,7 @@ class CertificatesStorageProvider:
         requests = registries.open(pod_certificate_requests.POD_CERTIFICATE_REQUESTS)
         return [
             served(requests),
-            served(requests, PodCertificateRequestStatusStore(requests, self._authorizer), subresource="status"),
+            served(requests, PodCertificateRequestStatusStore(requests, self.authorizer), subresource="status"),
         ]
 
 

@@ -15,6 +15,7 @@ from pilothouse.kube.flowcontrol.flow_schemas import FLOW_SCHEMAS, FlowSchemaSta
 from pilothouse.kube.flowcontrol.priority_levels import GROUP, PRIORITY_LEVELS
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import tracked_access, with_status
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, name_of
@@ -26,10 +27,10 @@ _DANGLING = "Dangling"
 _FIELD_MANAGER = "api-priority-and-fairness-config-consumer-v1"
 
 
+@dataclass(frozen=True, slots=True)
 class FlowControlStorageProvider:
-    def __init__(self, controller: FlowController | None = None) -> None:
-        """Without a controller, the objects are stored and have no effect."""
-        self._controller = controller
+    controller: FlowController | None = None
+    """Without a controller, the objects are stored and have no effect."""
 
     def open(self, registries: Registries) -> APIGroup:
         schemas, levels = registries.open(FLOW_SCHEMAS), registries.open(PRIORITY_LEVELS)
@@ -44,9 +45,9 @@ class FlowControlStorageProvider:
         )
 
     def _consumer(self, schemas: RegistryStore, levels: RegistryStore) -> dict[str, PostStartHook]:
-        if self._controller is None:
+        if self.controller is None:
             return {}
-        consumer = ConfigurationConsumer(self._controller, schemas, levels)
+        consumer = ConfigurationConsumer(self.controller, schemas, levels)
         return {
             "priority-and-fairness-config-consumer": consumer.start,
             "priority-and-fairness-filter": nothing_to_start,

@@ -16,15 +16,16 @@ from pilothouse.kube.resource.resource_pool_status_requests import RESOURCE_POOL
 from pilothouse.kube.resource.resource_slices import RESOURCE_SLICES
 from pilothouse.kube.resource.v1beta1 import V1BETA1, V1BETA1_CONVERSIONS
 from pilothouse.kube.served import in_version, served, with_status
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import labels_of
 
 _V1, _V1BETA2, _V1ALPHA3 = (GroupVersion(GROUP, version) for version in ("v1", "v1beta2", "v1alpha3"))
 
 
+@dataclass(frozen=True, slots=True)
 class ResourceStorageProvider:
-    def __init__(self, authorizer: Authorizer) -> None:
-        self._authorizer = authorizer
+    authorizer: Authorizer
 
     def open(self, registries: Registries) -> APIGroup:
         namespaces = registries.open(NAMESPACES)
@@ -37,7 +38,7 @@ class ResourceStorageProvider:
         statuses = claims.with_hooks(AdminAccessStatus(labels))
         resources = [
             served(claims, claims.with_hooks(AdminAccess(labels, ("spec",)))),
-            served(claims, ResourceClaimStatusStore(statuses, self._authorizer), subresource="status"),
+            served(claims, ResourceClaimStatusStore(statuses, self.authorizer), subresource="status"),
             served(templates, templates.with_hooks(AdminAccess(labels, ("spec", "spec")))),
             served(registries.open(DEVICE_CLASSES)),
             served(registries.open(RESOURCE_SLICES)),

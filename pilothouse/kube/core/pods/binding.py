@@ -10,6 +10,7 @@ from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import set_pod_condition
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Conflict, NotFound
 from pilothouse.machinery.field import Errors, not_supported, required, root
 from pilothouse.machinery.gofmt import quote
@@ -28,13 +29,13 @@ def created() -> Json:
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
+@dataclass(frozen=True, slots=True)
 class BindingStorage:
     """pods/NAME/binding. The binding's uid and resourceVersion are preconditions on the pod."""
 
     keeps_system_fields = True
 
-    def __init__(self, registry: RegistryStore) -> None:
-        self._registry = registry
+    registry: RegistryStore
 
     async def create_named(
         self, ctx: RequestContext, name: str, obj: Json, *, options: WriteOptions, validate: Validate
@@ -53,7 +54,7 @@ class BindingStorage:
         name = name_of(binding)
         while True:
             with map_storage_errors(PODS, name):
-                current = await self._registry.newest(ctx.namespace, name)
+                current = await self.registry.newest(ctx.namespace, name)
                 if current is None:
                     raise NotFound.of(PODS, name)
                 pod = current.parse()
@@ -62,7 +63,7 @@ class BindingStorage:
                     raise Conflict.of(PODS, name_of(pod), invalid_object(current.key, reason))
                 _bind(pod, binding)
                 try:
-                    await self._registry.replace(current, pod, dry_run=dry_run)
+                    await self.registry.replace(current, pod, dry_run=dry_run)
                 except RevisionConflict:
                     continue
                 return

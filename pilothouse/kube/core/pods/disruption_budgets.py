@@ -5,6 +5,7 @@ from __future__ import annotations
 from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import RevisionConflict
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden, NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
@@ -24,14 +25,14 @@ _ALLOWED = "DisruptionAllowed"
 _REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
 
 
+@dataclass(frozen=True, slots=True)
 class StoredBudgets:
-    def __init__(self, registry: RegistryStore) -> None:
-        self._registry = registry
+    registry: RegistryStore
 
     async def of(self, pod: Json) -> list[Json]:
         """Return the budgets with a selector that matches the pod."""
-        with map_storage_errors(self._registry.resource.group_resource):
-            page = await self._registry.list_newest(namespace_of(pod))
+        with map_storage_errors(self.registry.resource.group_resource):
+            page = await self.registry.list_newest(namespace_of(pod))
         return [budget for budget in (stored.parse() for stored in page.objects) if _guards(budget, pod)]
 
     async def spend(self, budget: Json, pod_name: str, *, dry_run: bool) -> None:
@@ -41,9 +42,9 @@ class StoredBudgets:
         """
         namespace, name = namespace_of(budget), name_of(budget)
         for _ in range(_ATTEMPTS):
-            resource = self._registry.resource.group_resource
+            resource = self.registry.resource.group_resource
             with map_storage_errors(resource, name):
-                stored = await self._registry.newest(namespace, name)
+                stored = await self.registry.newest(namespace, name)
             if stored is None:
                 raise NotFound.of(resource, name)
             spent = stored.parse()
@@ -69,7 +70,7 @@ class StoredBudgets:
             # The controller does not count disrupted pods as available.
             status.setdefault("disruptedPods", {})[pod_name] = now()
             try:
-                await self._registry.replace(stored, spent)
+                await self.registry.replace(stored, spent)
             except RevisionConflict:
                 continue
             return
