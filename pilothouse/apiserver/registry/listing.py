@@ -135,7 +135,7 @@ async def _page(
         not_older_than=not_older_than,
         after=after,
         # resourceVersion=0 ignores the limit, as upstream.
-        limit=0 if not_older_than == 0 else options.limit,
+        limit=0 if options.resource_version == "0" else options.limit,
         matches=wanted,
     )
     if not page.remaining:

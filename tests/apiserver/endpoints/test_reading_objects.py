@@ -37,6 +37,9 @@ async def test_pages_show_the_state_of_the_first_page(api: API) -> None:
     last = await api.request("GET", f"{CONFIG_MAPS}?continue={second.json['metadata']['continue']}")
     assert names(last) == ["c4"]
     assert "continue" not in last.json["metadata"]
+    token = first.json["metadata"]["continue"]
+    rest = await api.request("GET", f"{CONFIG_MAPS}?limit=1&resourceVersion=0&continue={token}")
+    assert names(rest) == ["c2", "c3", "c4"]
 
 
 async def test_an_exact_version_shows_the_past(api: API) -> None:
