@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
@@ -63,6 +64,24 @@ class WorkloadStrategy(SpecAndStatusStrategy):
         if generation_of(obj) == generation_of(old):
             return ()
         return template_warnings(self.template_of(obj), self.template_path)
+
+
+class ReplicatedStrategy(WorkloadStrategy):
+    """Base of ReplicaSets and ReplicationControllers."""
+
+    names_pods = True
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from self.validate_spec(obj["spec"])
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from self.validate_spec(obj["spec"], old["spec"])
+
+    @abstractmethod
+    def validate_spec(self, spec: Json, old: Json | None = None) -> Errors:
+        """Validate the spec. `old` is the stored spec; an update may keep its faults."""
 
 
 def validate_template(template: Json, path: Path, old: Json | None = None) -> Errors:

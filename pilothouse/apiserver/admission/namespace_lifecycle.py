@@ -17,11 +17,15 @@ _NAMESPACES = GroupResource("", "namespaces")
 _NAMESPACED_REVIEWS = {("authorization.k8s.io", "localsubjectaccessreviews")}
 
 
-class NamespaceLifecycle:
-    name = "NamespaceLifecycle"
+class NamespaceReader:
+    """Base of plugins that decide by the phase of a namespace."""
 
     def __init__(self, phase_of: NamespacePhase) -> None:
         self._phase_of = phase_of
+
+
+class NamespaceLifecycle(NamespaceReader):
+    name = "NamespaceLifecycle"
 
     def handles(self, operation: Operation) -> bool:
         return operation is not Operation.CONNECT

@@ -91,6 +91,11 @@ class Strategy:
     def validate_update(self, obj: Json, old: Json) -> Errors:
         return self.validate(obj) if self.validates_updates_as_creates else self.validate_metadata_update(obj, old)
 
+    def validate_again(self, obj: Json, old: Json) -> Errors:
+        """Validate an update by the rules of creates and of metadata updates."""
+        yield from self.validate(obj)
+        yield from self.validate_metadata_update(obj, old)
+
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         return self.warnings_on_create(obj) if self.repeats_warnings_on_update else ()
 

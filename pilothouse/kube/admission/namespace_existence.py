@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
-from pilothouse.apiserver.admission.namespace_lifecycle import NamespacePhase
+from pilothouse.apiserver.admission.namespace_lifecycle import NamespacePhase, NamespaceReader
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
@@ -17,24 +17,21 @@ Ensure: TypeAlias = Callable[[Json], Awaitable[None]]
 _NAMESPACES = GroupResource("", "namespaces")
 
 
-class NamespaceExists(Handler):
+class NamespaceExists(NamespaceReader, Handler):
     name = "NamespaceExists"
     operations = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
-
-    def __init__(self, phase_of: NamespacePhase) -> None:
-        self._phase_of = phase_of
 
     async def validate(self, attributes: Attributes) -> None:
         if _concerns_a_namespace(attributes) and await self._phase_of(attributes.namespace) is None:
             raise NotFound.of(_NAMESPACES, attributes.namespace)
 
 
-class NamespaceAutoProvision(Handler):
+class NamespaceAutoProvision(NamespaceReader, Handler):
     name = "NamespaceAutoProvision"
     operations = (Operation.CREATE,)
 
     def __init__(self, phase_of: NamespacePhase, ensure: Ensure) -> None:
-        self._phase_of = phase_of
+        super().__init__(phase_of)
         self._ensure = ensure
 
     async def admit(self, attributes: Attributes) -> None:

@@ -7,17 +7,15 @@ PodTopologyLabels: copies the zone and region labels of the node to its pods.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Mapping
 
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation
-from pilothouse.kube.admission.pods import GetNamespace, namespace_annotations, spec_of_written_pod
+from pilothouse.kube.admission.pods import GetNamespace, NodeReader, namespace_annotations, spec_of_written_pod
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, labels_of, metadata, text
 from pilothouse.machinery.status_error import StatusError
 
-GetNode: TypeAlias = Callable[[str], Awaitable[Json | None]]
 _ANNOTATION = "scheduler.alpha.kubernetes.io/node-selector"
 _DEFAULT = "clusterDefaultNodeSelector"
 
@@ -98,15 +96,12 @@ class LimitPodHardAntiAffinityTopology(Handler):
                 raise Forbidden.of(attributes.resource.group_resource, name, reason)
 
 
-class PodTopologyLabels(Handler):
+class PodTopologyLabels(NodeReader):
     """Handles bindings, too: the pod takes over the labels of its binding."""
 
     name = "PodTopologyLabels"
     resources = (_PODS,)
     operations = (Operation.CREATE,)
-
-    def __init__(self, get_node: GetNode) -> None:
-        self._get_node = get_node
 
     async def admit(self, attributes: Attributes) -> None:
         if attributes.resource.group_resource != _PODS or attributes.obj is None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
-
-from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation, refused
+from pilothouse.apiserver.admission.interface import Attributes, Operation, refused
+from pilothouse.kube.admission.pods import NodeReader
 from pilothouse.kube.admission.quota.pods import pod_requests
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.gofmt import quote
@@ -13,19 +11,14 @@ from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, labels_of, metadata, part, text
 from pilothouse.machinery.quantity import ZERO, parse_quantity
 
-GetNode: TypeAlias = Callable[[str], Awaitable[Json | None]]
-
 _PODS = GroupResource("", "pods")
 _OS_LABEL = "kubernetes.io/os"
 
 
-class PodResizeValidator(Handler):
+class PodResizeValidator(NodeReader):
     name = "PodResizeValidator"
     resources = (_PODS,)
     operations = (Operation.UPDATE,)
-
-    def __init__(self, get_node: GetNode) -> None:
-        self._get_node = get_node
 
     async def validate(self, attributes: Attributes) -> None:
         pod = attributes.obj

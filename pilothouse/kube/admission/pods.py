@@ -1,11 +1,11 @@
-"""Recognition of pod writes, and namespace annotations with defaults and limits for pods."""
+"""Recognition of pod writes, the nodes of pods, and namespace annotations with defaults and limits for pods."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes
+from pilothouse.apiserver.admission.interface import Attributes, Handler
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, metadata
@@ -14,6 +14,15 @@ PODS = GroupResource("", "pods")
 
 GetNamespace: TypeAlias = Callable[[str], Awaitable[Json | None]]
 """Returns the namespace, or None if the name does not exist."""
+
+GetNode: TypeAlias = Callable[[str], Awaitable[Json | None]]
+
+
+class NodeReader(Handler):
+    """Base of plugins that look at the node of a pod."""
+
+    def __init__(self, get_node: GetNode) -> None:
+        self._get_node = get_node
 
 
 def spec_of_written_pod(attributes: Attributes) -> Json | None:

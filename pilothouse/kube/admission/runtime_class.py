@@ -24,8 +24,8 @@ class RuntimeClass(Handler):
     resources = (PODS,)
     operations = (Operation.CREATE,)
 
-    def __init__(self, get: GetRuntimeClass) -> None:
-        self._get = get
+    def __init__(self, get_runtime_class: GetRuntimeClass) -> None:
+        self._get_runtime_class = get_runtime_class
 
     async def admit(self, attributes: Attributes) -> None:
         spec = spec_of_written_pod(attributes)
@@ -71,7 +71,7 @@ class RuntimeClass(Handler):
             return None
         if reason := invalid_resource_name(name):
             raise StatusError(reason)
-        existing = await self._get(name)
+        existing = await self._get_runtime_class(name)
         if existing is None:
             raise refused(attributes, f"pod rejected: RuntimeClass {quote(name)} not found")
         return existing

@@ -19,21 +19,20 @@ _API = "io.k8s.api.apps.v1."
 _PARTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
 
-class ReplicaSetStrategy(workloads.WorkloadStrategy):
+class ReplicaSetStrategy(workloads.ReplicatedStrategy):
     kind = GroupVersionKind("apps", "v1", "ReplicaSet")
-    names_pods = True
 
     def default(self, obj: Json) -> None:
         obj["spec"].setdefault("replicas", 1)
         workloads.default_pod_template(obj["spec"]["template"])
 
-    def validate(self, obj: Json) -> Errors:
-        yield from self.validate_metadata(obj)
-        yield from _validate_spec(obj["spec"])
+    def validate_spec(self, spec: Json, old: Json | None = None) -> Errors:
+        yield from nonnegative(number(spec, "replicas"), _SPEC.child("replicas"))
+        yield from nonnegative(number(spec, "minReadySeconds"), _SPEC.child("minReadySeconds"))
+        yield from validate_selector_and_template(spec, _SPEC, old)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
-        yield from self.validate_metadata_update(obj, old)
-        yield from _validate_spec(obj["spec"], old["spec"])
+        yield from super().validate_update(obj, old)
         selector, before = obj["spec"].get("selector"), old["spec"].get("selector")
         yield from validate_selector_unchanged(selector, before, _SPEC.child("selector"))
 
@@ -46,12 +45,6 @@ class ReplicaSetStatusStrategy(StatusSubresource, ReplicaSetStrategy):
         status = part(obj, "status")
         yield from validate_counts(status, _STATUS, "replicas", *_PARTS, "observedGeneration", "terminatingReplicas")
         yield from validate_parts_of_replicas(status, _STATUS, _PARTS)
-
-
-def _validate_spec(spec: Json, old: Json | None = None) -> Errors:
-    yield from nonnegative(number(spec, "replicas"), _SPEC.child("replicas"))
-    yield from nonnegative(number(spec, "minReadySeconds"), _SPEC.child("minReadySeconds"))
-    yield from validate_selector_and_template(spec, _SPEC, old)
 
 
 REPLICA_SETS = Resource(

@@ -37,6 +37,7 @@ class NamespaceStrategy(SeparateStatusStrategy):
     namespaced = False
     kept_on_update: ClassVar[tuple[str, ...]] = ("spec", "status")
     name_rule = staticmethod(name_is_dns_label)
+    validate_update = SeparateStatusStrategy.validate_again
 
     def default(self, obj: Json) -> None:
         if name_of(obj):
@@ -55,10 +56,6 @@ class NamespaceStrategy(SeparateStatusStrategy):
         yield from self.validate_metadata(obj)
         for finalizer in (obj.get("spec") or {}).get("finalizers") or ():
             yield from _validate_finalizer(finalizer, root("spec", "finalizers"))
-
-    def validate_update(self, obj: Json, old: Json) -> Errors:
-        yield from self.validate(obj)
-        yield from self.validate_metadata_update(obj, old)
 
     def canonicalize(self, obj: Json) -> None:
         # Label again: a generated name is unknown while defaults are applied.

@@ -28,12 +28,11 @@ _PARTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 _NOT_CONVERTIBLE = "non-convertible.kubernetes.io"
 
 
-class ReplicationControllerStrategy(workloads.WorkloadStrategy):
+class ReplicationControllerStrategy(workloads.ReplicatedStrategy):
     kind = GroupVersionKind("", "v1", "ReplicationController")
     validates_generate_name = False
     garbage_collection = GarbageCollection.ORPHAN_DEPENDENTS
     name_rule = staticmethod(name_is_long_name)
-    names_pods = True
 
     def default(self, obj: Json) -> None:
         spec = obj["spec"]
@@ -45,13 +44,21 @@ class ReplicationControllerStrategy(workloads.WorkloadStrategy):
             metadata(obj)["labels"] = labels_of(obj) or dict(labels)
         workloads.default_pod_template(spec["template"])
 
-    def validate(self, obj: Json) -> Errors:
-        yield from self.validate_metadata(obj)
-        yield from _validate_spec(obj["spec"])
+    def validate_spec(self, spec: Json, old: Json | None = None) -> Errors:
+        yield from nonnegative(number(spec, "minReadySeconds"), _SPEC.child("minReadySeconds"))
+        if not spec.get("selector"):
+            yield required(_SPEC.child("selector"))
+        yield from nonnegative(number(spec, "replicas"), _SPEC.child("replicas"))
+        if spec.get("template") is None:
+            yield required(_TEMPLATE)
+            return
+        selector, before = from_set(spec.get("selector") or {}), (old or {}).get("template")
+        yield from validate_replicated_template(
+            spec["template"], selector, _TEMPLATE, owner="ReplicationController", old=before
+        )
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
-        yield from self.validate_metadata_update(obj, old)
-        yield from _validate_spec(obj["spec"], old["spec"])
+        yield from super().validate_update(obj, old)
         for key, value in sorted(annotations_of(old).items()):
             name, slash, broken = key.partition("/")
             if not name.startswith(_NOT_CONVERTIBLE) or not slash or "/" in broken:
@@ -75,20 +82,6 @@ class ReplicationControllerStatusStrategy(StatusSubresource, ReplicationControll
         status = part(obj, "status")
         yield from validate_counts(status, _STATUS, "replicas", *_PARTS, "observedGeneration")
         yield from validate_parts_of_replicas(status, _STATUS, _PARTS)
-
-
-def _validate_spec(spec: Json, old: Json | None = None) -> Errors:
-    yield from nonnegative(number(spec, "minReadySeconds"), _SPEC.child("minReadySeconds"))
-    if not spec.get("selector"):
-        yield required(_SPEC.child("selector"))
-    yield from nonnegative(number(spec, "replicas"), _SPEC.child("replicas"))
-    if spec.get("template") is None:
-        yield required(_TEMPLATE)
-        return
-    selector, before = from_set(spec.get("selector") or {}), (old or {}).get("template")
-    yield from validate_replicated_template(
-        spec["template"], selector, _TEMPLATE, owner="ReplicationController", old=before
-    )
 
 
 def _count(name: str, holder: str, field: str) -> Column:

@@ -38,8 +38,7 @@ class IPAddressStrategy(KubeStrategy):
         yield from _validate_parent(obj["spec"].get("parentRef"), root("spec", "parentRef"))
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
-        yield from self.validate(obj)
-        yield from self.validate_metadata_update(obj, old)
+        yield from self.validate_again(obj, old)
         new, before = obj["spec"].get("parentRef"), old["spec"].get("parentRef")
         yield from validate_immutable_field(_printed(new), _printed(before), root("spec", "parentRef"))
 

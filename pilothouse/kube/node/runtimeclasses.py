@@ -52,8 +52,7 @@ class RuntimeClassStrategy(Strategy):
             seen.add(key)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
-        yield from self.validate(obj)
-        yield from self.validate_metadata_update(obj, old)
+        yield from self.validate_again(obj, old)
         yield from validate_immutable_field(text(obj, "handler"), text(old, "handler"), root("handler"))
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:

@@ -48,8 +48,7 @@ class RoleBindingStrategy(KubeStrategy):
             yield from validate_subject(subject, self.namespaced, root("subjects").index(position))
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
-        yield from self.validate(obj)
-        yield from self.validate_metadata_update(obj, old)
+        yield from self.validate_again(obj, old)
         if obj.get("roleRef") != old.get("roleRef"):
             yield invalid(root("roleRef"), _as_messages_show(obj.get("roleRef") or {}), "cannot change roleRef")
 

@@ -16,6 +16,7 @@ GROUP = "rbac.authorization.k8s.io"
 
 class RoleStrategy(KubeStrategy):
     allow_create_on_update = True
+    validate_update = KubeStrategy.validate_again
 
     def name_rule(self, name: str, prefix: bool) -> list[str]:
         return name_is_path_segment(name)
@@ -24,10 +25,6 @@ class RoleStrategy(KubeStrategy):
         yield from self.validate_metadata(obj)
         for position, rule in enumerate(obj.get("rules") or ()):
             yield from validate_policy_rule(rule, self.namespaced, root("rules").index(position))
-
-    def validate_update(self, obj: Json, old: Json) -> Errors:
-        yield from self.validate(obj)
-        yield from self.validate_metadata_update(obj, old)
 
 
 class ClusterRoleStrategy(RoleStrategy):

@@ -31,8 +31,7 @@ class ResourceClaimTemplateStrategy(KubeStrategy):
         yield from validate_claim_spec(part(obj, "spec", "spec"), root("spec", "spec"))
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
-        yield from self.validate(obj)
-        yield from self.validate_metadata_update(obj, old)
+        yield from self.validate_again(obj, old)
         if not semantically_equal(obj.get("spec"), old.get("spec")):
             yield invalid(root("spec"), printed_template_spec(part(obj, "spec")), FIELD_IMMUTABLE)
 

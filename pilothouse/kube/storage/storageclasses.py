@@ -68,8 +68,7 @@ class StorageClassStrategy(KubeStrategy):
             seen[rendered] += 1
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
-        yield from self.validate(obj)
-        yield from self.validate_metadata_update(obj, old)
+        yield from self.validate_again(obj, old)
         parameters = shown_labels(obj.get("parameters"))
         yield from validate_immutable_field(parameters, old.get("parameters"), root("parameters"))
         for field in _IMMUTABLE:

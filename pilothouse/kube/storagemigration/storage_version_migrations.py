@@ -38,8 +38,7 @@ class StorageVersionMigrationStrategy(SeparateStatusStrategy):
             yield invalid(path.child("group"), group, ",".join(problems))
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
-        yield from self.validate(obj)
-        yield from self.validate_metadata_update(obj, old)
+        yield from self.validate_again(obj, old)
         if not semantically_equal(obj["spec"], old["spec"]):
             yield invalid(root("spec"), struct(Resource=ANY)(obj["spec"]), FIELD_IMMUTABLE)
 

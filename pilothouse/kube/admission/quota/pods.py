@@ -12,6 +12,7 @@ from pilothouse.kube.core.pods.defaults.resources import is_pod_level
 from pilothouse.kube.core.pods.qos import qos_class
 from pilothouse.kube.validation import quota_scopes as scopes
 from pilothouse.kube.validation.resource_names import is_extended, is_huge_page, is_native, is_quota_huge_page
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import seconds
 from pilothouse.machinery.objects import Json, items, metadata, part, text
 from pilothouse.machinery.quantity import parse_quantity
@@ -31,11 +32,11 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
+@dataclass(frozen=True, slots=True)
 class PodEvaluator:
     counts_only = False
 
-    def __init__(self, clock: Clock = system_clock) -> None:
-        self._clock = clock
+    clock: Clock = system_clock
 
     def handles(self, attributes: Attributes) -> bool:
         if attributes.subresource:
@@ -94,7 +95,7 @@ class PodEvaluator:
         if not deleted or grace is None:
             return False
         moment = parse_time(deleted)
-        return moment is not None and self._clock() > moment + seconds(grace)
+        return moment is not None and self.clock() > moment + seconds(grace)
 
 
 def _is_terminating(pod: Json) -> bool:

@@ -52,8 +52,7 @@ class NodeStrategy(KubeStrategy):
         yield from validate_node(obj)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
-        yield from self.validate(obj)
-        yield from self.validate_metadata_update(obj, old)
+        yield from self.validate_again(obj, old)
         yield from validate_node_update(obj, old)
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:

@@ -166,12 +166,8 @@ _LAST_TRIED = 99
 _log = logging.getLogger(__name__)
 
 
-class PortOperation(AllocationOperation[int]):
+class PortOperation(AllocationOperation[PortAllocator, int]):
     """The node ports of one write. A dry run allocates nothing, and makes up ports for dynamic allocation."""
-
-    def __init__(self, allocator: PortAllocator, *, dry_run: bool) -> None:
-        super().__init__(dry_run=dry_run)
-        self._allocator = allocator
 
     async def allocate(self, port: int) -> None:
         """Raises PortAllocationError."""

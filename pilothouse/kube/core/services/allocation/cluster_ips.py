@@ -22,12 +22,8 @@ from pilothouse.machinery.server_errors import InternalError
 from pilothouse.machinery.validation.addresses import format_ip, parse_ip_sloppy
 
 
-class ClusterIPOperation(AllocationOperation[str]):
+class ClusterIPOperation(AllocationOperation[ServiceIPAllocator, str]):
     """The cluster IPs of one write."""
-
-    def __init__(self, allocator: ServiceIPAllocator, *, dry_run: bool) -> None:
-        super().__init__(dry_run=dry_run)
-        self._allocator = allocator
 
     async def create(self, service: Json) -> None:
         """Raises Invalid, InternalError."""

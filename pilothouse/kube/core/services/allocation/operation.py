@@ -5,14 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 
-class AllocationOperation(ABC, Generic[T]):
+class AllocationOperation(ABC, Generic[A, T]):
     """The allocations of one write: made immediately, released by `revert`. `commit` releases what the service gave
     up."""
 
-    def __init__(self, *, dry_run: bool) -> None:
+    def __init__(self, allocator: A, *, dry_run: bool) -> None:
+        self._allocator = allocator
         self._dry_run = dry_run
         self._taken: list[T] = []
         self._given_up: list[T] = []
