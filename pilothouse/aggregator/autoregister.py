@@ -12,9 +12,10 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from copy import deepcopy
 from enum import Enum
+from functools import partial
 from typing import Protocol
 
-from pilothouse.aggregator.apiservice.apiservices import APIServices
+from pilothouse.aggregator.apiservice.apiservices import APIServices, enqueue_names
 from pilothouse.aggregator.apiservice.strategy import API_SERVICES, AVAILABLE, GROUP_VERSION
 from pilothouse.apiserver.server.checks import Unhealthy
 from pilothouse.apiserver.server.health import HealthCheck
@@ -91,7 +92,7 @@ class AutoRegisterController:
             Act.UPDATE: self._update,
             Act.DELETE: self._delete,
         }
-        api_services.listen(self._enqueue)
+        api_services.listen(partial(enqueue_names, self._controller.queue))
 
     def add_api_service_to_sync_on_start(self, api_service: Json) -> None:
         self._add(api_service, MANAGE_ON_START)
@@ -142,10 +143,6 @@ class AutoRegisterController:
         metadata(wanted).setdefault("labels", {})[AUTO_REGISTER_MANAGED_LABEL] = how
         self._api_services_to_sync[name_of(wanted)] = wanted
         self._controller.queue.add(name_of(wanted))
-
-    def _enqueue(self, api_services: list[Json]) -> None:
-        for api_service in api_services:
-            self._controller.queue.add(name_of(api_service))
 
     # Conflicts below need no retry: the concurrent change requeues the APIService.
 

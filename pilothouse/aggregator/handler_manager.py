@@ -4,9 +4,15 @@ served."""
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Protocol
 
-from pilothouse.aggregator.apiservice.apiservices import APIServices, group_version_of, name_to_group_version
+from pilothouse.aggregator.apiservice.apiservices import (
+    APIServices,
+    enqueue_names,
+    group_version_of,
+    name_to_group_version,
+)
 from pilothouse.aggregator.apiservice.strategy import GROUP_VERSION
 from pilothouse.aggregator.discovery.groups import api_group_handler
 from pilothouse.aggregator.proxy.handler import ProxyConfig, ProxyHandler
@@ -34,7 +40,7 @@ class APIServiceRegistrationController:
         )
         self.handlers_synced = asyncio.Event()
         """Set once every APIService present at the start has a handler. Earlier 404s are not reliable."""
-        api_services.listen(self._enqueue)
+        api_services.listen(partial(enqueue_names, self._controller.queue))
 
     async def run(self) -> None:
         await self._api_services.wait_synced()
@@ -42,10 +48,6 @@ class APIServiceRegistrationController:
             self._handlers.add_api_service(api_service)
         self.handlers_synced.set()
         await self._controller.run()
-
-    def _enqueue(self, api_services: list[Json]) -> None:
-        for api_service in api_services:
-            self._controller.queue.add(name_of(api_service))
 
     async def _sync(self, name: str) -> None:
         api_service = self._api_services.get(name)

@@ -13,6 +13,7 @@ import asyncio
 import hashlib
 import logging
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
@@ -25,6 +26,20 @@ async def poll(check: Callable[[], Awaitable[bool | None]], *, every: float) -> 
         await asyncio.sleep(every)
         if await check():
             return
+
+
+class Polled(ABC):
+    """Looks for changes every `every` seconds."""
+
+    def __init__(self, every: float) -> None:
+        self._every = every
+
+    async def run(self) -> None:
+        """Look for changes until cancelled."""
+        await poll(self.look, every=self._every)
+
+    @abstractmethod
+    async def look(self) -> None: ...
 
 
 class FileWatch:
@@ -77,22 +92,18 @@ class NotYet(ValueError):
     """The new content cannot be used now; the next poll tries again."""
 
 
-class ReloadedFile:
+class ReloadedFile(Polled):
     """Calls `reload` with the content of a file whenever the content changes."""
 
     def __init__(
         self, path: Path, content: bytes, reload: Callable[[bytes], Awaitable[None]], *, every: float = 1.0
     ) -> None:
         """`content` is the content in use. `reload` raises ValueError or NotYet to keep the content in use."""
+        super().__init__(every)
         self._path = path
         self._content = content
         self._reload = reload
-        self._every = every
         self._metadata: tuple[int, ...] = ()
-
-    async def run(self) -> None:
-        """Follow the file until cancelled."""
-        await poll(self.look, every=self._every)
 
     async def look(self) -> None:
         try:

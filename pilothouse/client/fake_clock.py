@@ -8,16 +8,7 @@ import itertools
 from collections.abc import Callable
 
 from pilothouse.machinery.event_loop import resolve
-
-
-class FakeTimer:
-    def __init__(self, due: float, callback: Callable[[], object]) -> None:
-        self.due = due
-        self.callback = callback
-        self.cancelled = False
-
-    def cancel(self) -> None:
-        self.cancelled = True
+from pilothouse.machinery.server_time import PendingCall
 
 
 class FakeClock:
@@ -27,7 +18,7 @@ class FakeClock:
         self._now = 0.0
         self._epoch = wall
         self._order = itertools.count()
-        self._timers: list[tuple[float, int, FakeTimer]] = []
+        self._timers: list[tuple[float, int, PendingCall]] = []
         self._armed = asyncio.Event()
 
     def now(self) -> float:
@@ -45,8 +36,8 @@ class FakeClock:
         """Number of pending timers and sleepers."""
         return sum(not timer.cancelled for _, _, timer in self._timers)
 
-    def call_later(self, seconds: float, callback: Callable[[], object]) -> FakeTimer:
-        timer = FakeTimer(self._now + max(seconds, 0.0), callback)
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> PendingCall:
+        timer = PendingCall(self._now + max(seconds, 0.0), callback)
         heapq.heappush(self._timers, (timer.due, next(self._order), timer))
         self._armed.set()
         return timer

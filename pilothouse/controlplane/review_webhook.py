@@ -9,6 +9,7 @@ from pilothouse.apiserver.webhook.reviews import ReviewFailed
 from pilothouse.client.config.model import ConfigError
 from pilothouse.client.rest.errors import ConnectionFailed, ConnectionRefused, InvalidResponse, RequestTimedOut
 from pilothouse.client.rest.webhook import GenericWebhook
+from pilothouse.machinery.event_loop import RunUntilCancelled
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.server_errors import InternalError, Timeout, TooManyRequests
 from pilothouse.machinery.status_error import StatusError
@@ -38,7 +39,7 @@ class PostedReviews:
             raise ReviewFailed(f"no answer within {self._patience:g} s", timed_out=True) from None
 
 
-class KubeconfigReviews(PostedReviews):
+class KubeconfigReviews(PostedReviews, RunUntilCancelled):
     """Posts reviews to the webhook of a kubeconfig."""
 
     def __init__(self, file: Path, *, timeout: float = 30.0, initial_backoff: float = 0.5) -> None:
@@ -48,13 +49,6 @@ class KubeconfigReviews(PostedReviews):
         except (ConfigError, OSError) as error:
             raise ValueError(str(error)) from None
         super().__init__(webhook)
-
-    async def run(self) -> None:
-        """Keep connections open until cancelled."""
-        try:
-            await asyncio.Event().wait()
-        finally:
-            await self.close()
 
     async def close(self) -> None:
         await self._webhook.close()

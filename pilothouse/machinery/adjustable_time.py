@@ -15,6 +15,8 @@ from contextvars import Context, copy_context
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
+from pilothouse.machinery.server_time import PendingCall
+
 LetWork: TypeAlias = Callable[[], Awaitable[None]]
 """Wait until work started by timers is done, for a bounded time."""
 
@@ -30,13 +32,10 @@ _LEASE_STRIDE: Final = 20.0
 """Upper limit of a stride, so that lease renewals are observed in time."""
 
 
-class TimeTimer:
+class TimeTimer(PendingCall):
     def __init__(self, due: float, callback: Callable[[], object], context: Context) -> None:
-        self.due, self.callback, self.context = due, callback, context
-        self.cancelled = False
-
-    def cancel(self) -> None:
-        self.cancelled = True
+        super().__init__(due, callback)
+        self.context = context
 
 
 class AdjustableTime:

@@ -1,4 +1,4 @@
-"""Cooperative scheduling of CPU-bound work on the event loop, and futures that several parties resolve.
+"""Cooperative scheduling of CPU-bound work on the event loop, and parts of asynchronous services.
 
     await yield_to_loop()                           one turn
     async for pod in yield_periodically(pods): …    one turn after every 200 items
@@ -10,6 +10,7 @@ Work with a single long item belongs into a thread: `apiserver/offload.py`.
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Coroutine, Iterable
 from time import perf_counter
 from typing import Any, TypeVar
@@ -37,6 +38,20 @@ def resolve(future: asyncio.Future[None]) -> None:
     """Resolve a future unless it is already done."""
     if not future.done():
         future.set_result(None)
+
+
+class RunUntilCancelled(ABC):
+    """Base of services that only need to be closed at the end."""
+
+    async def run(self) -> None:
+        """Run until cancelled, then `close`."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await self.close()
+
+    @abstractmethod
+    async def close(self) -> None: ...
 
 
 class Pacer:

@@ -22,6 +22,17 @@ class Cancellable(Protocol):
     def cancel(self) -> None: ...
 
 
+class PendingCall:
+    """A call of `callback` when the time is `due`, unless cancelled."""
+
+    def __init__(self, due: float, callback: Callable[[], object]) -> None:
+        self.due, self.callback = due, callback
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
 def go_by(adjustable: AdjustableTime) -> None:
     """Use this time in the current task and in tasks started from now on."""
     _ADJUSTABLE.set(adjustable)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from pilothouse.client.clock import Timer
-from pilothouse.client.fake_clock import FakeTimer
+from pilothouse.machinery.server_time import PendingCall
 
 _LONG = 30.0
 
@@ -17,7 +17,7 @@ class SkippingClock:
 
     def __init__(self) -> None:
         self._skipped = 0.0
-        self._long: list[FakeTimer] = []
+        self._long: list[PendingCall] = []
 
     def now(self) -> float:
         return time.monotonic() + self._skipped
@@ -28,7 +28,7 @@ class SkippingClock:
     def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
         if seconds < _LONG:
             return asyncio.get_running_loop().call_later(seconds, callback)
-        timer = FakeTimer(self.now() + seconds, callback)
+        timer = PendingCall(self.now() + seconds, callback)
         self._long.append(timer)
         return timer
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pilothouse.apiserver.registry.informer import RegistryInformer
+from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.versions import preference
@@ -46,6 +47,11 @@ def api_service_name(group_version: GroupVersion) -> str:
 def name_to_group_version(name: str) -> GroupVersion:
     version, _, group = name.partition(".")
     return GroupVersion(group, version)
+
+
+def enqueue_names(queue: RateLimitingQueue[str], api_services: Iterable[Json]) -> None:
+    for api_service in api_services:
+        queue.add(name_of(api_service))
 
 
 def _by_group_priority(api_service: Json) -> tuple[int, str]:

@@ -17,7 +17,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from prometheus_client import Gauge
 
-from pilothouse.apiserver.file_watch import poll
+from pilothouse.apiserver.file_watch import Polled
 from pilothouse.apiserver.tallies import REGISTRY, CounterTally
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
@@ -29,10 +29,11 @@ Load: TypeAlias = "Callable[[tuple[ManifestDocument, ...]], T]"
 _log = logging.getLogger(__name__)
 
 
-class StaticManifests(Generic[T]):
+class StaticManifests(Polled, Generic[T]):
     def __init__(self, directory: str, load: Load[T], *, plugin: str, server_id: str = "", every: float = 1.0) -> None:
         """Load the manifests. Raises ManifestError."""
-        self._directory, self._load, self._plugin, self._every = directory, load, plugin, every
+        super().__init__(every)
+        self._directory, self._load, self._plugin = directory, load, plugin
         self._metrics = ManifestMetrics(plugin, server_id)
         self._seen = self._settling = self._signature()
         files = read_manifest_files(directory)
@@ -44,10 +45,6 @@ class StaticManifests(Generic[T]):
     def __call__(self) -> T:
         """Return the manifests in use; the same object until a change."""
         return self._current
-
-    async def run(self) -> None:
-        """Watch the directory until cancelled."""
-        await poll(self.look, every=self._every)
 
     async def look(self) -> None:
         try:

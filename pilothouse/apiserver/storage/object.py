@@ -70,7 +70,18 @@ class ObjectCodec:
         return copy_compact(orjson.dumps(whole) if self.raw is None else dump_exactly(whole))
 
 
-class StoredObject:
+class Encodings:
+    """Other encodings of an immutable object, made once and kept with the object."""
+
+    __slots__ = ("_encoded",)
+
+    _encoded: dict[Hashable, bytes] | None
+
+    def has_encoded(self, form: Hashable) -> bool:
+        return self._encoded is not None and form in self._encoded
+
+
+class StoredObject(Encodings):
     """An object as one revision left it. Immutable; `parse` gives a fresh copy that the caller may change.
 
     >>> from pilothouse.apiserver import StoredObject
@@ -81,7 +92,6 @@ class StoredObject:
     __slots__ = (
         "_body",
         "_codec",
-        "_encoded",
         "_fields",
         "_labels",
         "_value",
@@ -104,7 +114,7 @@ class StoredObject:
         self._body: bytes | None = None
         self._labels: dict[str, str] | None = None
         self._fields: Fields | None = None
-        self._encoded: dict[Hashable, bytes] | None = None
+        self._encoded = None
 
     def at(self, revision: Revision) -> StoredObject:
         """Return the same content at another revision, for deleted objects."""
@@ -170,9 +180,6 @@ class StoredObject:
         if found is None:  # a concurrent thread would create the same value
             found = forms[form] = make(self)
         return found
-
-    def has_encoded(self, form: Hashable) -> bool:
-        return self._encoded is not None and form in self._encoded
 
     @property
     def is_spliced(self) -> bool:

@@ -34,6 +34,7 @@ import pilothouse
 from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.tracing.spans import INTERNAL, Span, SpanAttributes
 from pilothouse.apiserver.tracing.trace_context import PARENT, Beginning, RemoteParent, written
+from pilothouse.machinery.event_loop import RunUntilCancelled
 
 _SERVICE = "apiserver"
 _SCOPE = "pilothouse"
@@ -95,7 +96,7 @@ class RecordedSpan:
         return [(PARENT, written(own.trace_id, own.span_id, sampled=True)), *self._companions]
 
 
-class RecordingTracer:
+class RecordingTracer(RunUntilCancelled):
     """Records a share of new traces, and all sampled incoming traces."""
 
     def __init__(self, endpoint: str | None, share: float, *, instance: str) -> None:
@@ -120,13 +121,6 @@ class RecordingTracer:
         links = [Link(_context_of(beginning.link))] if beginning.link is not None else ()
         span = self._tracer.start_span(beginning.name, context, SpanKind[beginning.kind], links=links)
         return RecordedSpan(self._tracer, span, beginning.audit_id, [*beginning.companions])
-
-    async def run(self) -> None:
-        """Run until cancelled, then `close`."""
-        try:
-            await asyncio.Event().wait()
-        finally:
-            await self.close()
 
     async def close(self) -> None:
         """Flush the queue within a time limit."""

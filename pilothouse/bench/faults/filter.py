@@ -16,16 +16,17 @@ from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.bench.faults.fault import Fault
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Expired
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import StatusError
 
 
+@dataclass(frozen=True, slots=True)
 class Misbehavior:
     """Applies the effects of faults."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    store: Store
 
     async def answer(self, fault: Fault, request: Request, handler: Handler) -> Response:
         """Return the response to a request that the fault hits. Raises the StatusError of the fault."""
@@ -47,7 +48,7 @@ class Misbehavior:
             original = request.query_string
             if request.param("continue") or request.param("resourceVersion") not in ("", "0"):
                 return await handler(request)
-            past = max(await self._store.current_revision() - fault.effect["staleByRevisions"], 1)
+            past = max(await self.store.current_revision() - fault.effect["staleByRevisions"], 1)
             changed = {**request.query, "resourceVersion": [str(past)], "resourceVersionMatch": ["Exact"]}
             request.set_query(urlencode(changed, doseq=True))
             try:
@@ -60,7 +61,7 @@ class Misbehavior:
         return await handler(request)
 
     async def _watch(self, effect: Json, request: Request, handler: Handler) -> Response:
-        request.watched = lambda watcher: FaultyWatcher(watcher, effect, self._store, partial(cut, request))
+        request.watched = lambda watcher: FaultyWatcher(watcher, effect, self.store, partial(cut, request))
         return await handler(request)
 
 

@@ -146,7 +146,3 @@ def as_new(manifest: Manifest) -> Manifest:
     """Return the manifest without server-set metadata."""
     metadata = {key: value for key, value in manifest.metadata.items() if key not in _SERVER_FIELDS}
     return Manifest(manifest.document, {**manifest.obj, "metadata": metadata}, manifest.prefix, manifest.duplicates)
-
-
-def as_json(obj: Json) -> bytes:
-    return orjson.dumps(obj)

@@ -11,8 +11,10 @@ from operator import itemgetter
 from typing import Any
 from urllib.parse import quote
 
+import orjson
+
 from pilothouse.cli.offline.documents import Finding, Severity
-from pilothouse.cli.offline.manifests import Manifest, as_json
+from pilothouse.cli.offline.manifests import Manifest
 from pilothouse.cli.offline.passes import STRICT, problems_of, try_object
 from pilothouse.cli.offline.server import CallAnswer, KindPath, KindPaths, OfflineServer
 from pilothouse.machinery.event_loop import yield_to_loop
@@ -95,7 +97,7 @@ class Stage:
 
     async def create(self, obj: Json, path: KindPath, namespace: str, query: str = STRICT) -> CallAnswer:
         """Create the object, or apply it if it exists, as `kubectl apply` does."""
-        data = as_json(obj)
+        data = orjson.dumps(obj)
         answer = await self._call("POST", path.collection(namespace), query, data)
         if answer.already_exists:
             item = path.item(namespace, obj["metadata"]["name"])
@@ -106,7 +108,7 @@ class Stage:
         """Create the definition without its conversion webhook, so that objects of every version can be checked."""
 
         async def dry_run(obj: Json, query: str) -> CallAnswer:
-            return await self._call("POST", path.collection(""), f"{query}&dryRun=All", as_json(obj))
+            return await self._call("POST", path.collection(""), f"{query}&dryRun=All", orjson.dumps(obj))
 
         tried = await try_object(manifest, dry_run)
         if not tried.answer.ok:
@@ -144,7 +146,7 @@ class Stage:
         """Initialize the status of a quota. Admission alone updates the usage, because no controller runs."""
         hard = quota.get("spec", {}).get("hard") or {}
         quota["status"] = {"hard": hard, "used": dict.fromkeys(hard, "0")}
-        await self._call("PUT", f"{path.item(namespace, quota['metadata']['name'])}/status", "", as_json(quota))
+        await self._call("PUT", f"{path.item(namespace, quota['metadata']['name'])}/status", "", orjson.dumps(quota))
         self.with_quota.add(namespace)
 
     async def _make_namespaces(self, own: Collection[str], manifests: Iterable[Manifest]) -> None:
@@ -160,7 +162,7 @@ class Stage:
             await self._make(f"/api/v1/namespaces/{quote(name)}/serviceaccounts", account)
 
     async def _make(self, collection: str, obj: Json) -> CallAnswer:
-        return await self._call("POST", collection, "", as_json(obj))
+        return await self._call("POST", collection, "", orjson.dumps(obj))
 
     async def settle(self, resources: Sequence[str] = _CACHED_RESOURCES) -> None:
         """Wait until the caches have every write: a list waits for the watch cache, and handlers run in the next loop

@@ -9,7 +9,7 @@ import orjson
 
 from pilothouse.cli.offline.cases import Case, CaseError, CaseFile, Expectation, matches, read_case_file
 from pilothouse.cli.offline.documents import Checked, CheckReport, Document, Finding, Severity
-from pilothouse.cli.offline.manifests import Manifest, as_json
+from pilothouse.cli.offline.manifests import Manifest
 from pilothouse.cli.offline.passes import STRICT
 from pilothouse.cli.offline.server import CallAnswer, KindPath, OfflineServer, offline_server
 from pilothouse.cli.offline.stage import POLICIES, Stage, unknown_kind
@@ -83,12 +83,14 @@ class _Trial:
         path, namespace = self._place(case.subject)
         below = f"/{case.subresource}" if case.subresource else ""
         if case.operation == "CREATE" and not below:
-            return await call("POST", path.collection(namespace), f"{STRICT}&dryRun=All", as_json(case.subject.obj))
+            return await call(
+                "POST", path.collection(namespace), f"{STRICT}&dryRun=All", orjson.dumps(case.subject.obj)
+            )
         item = path.item(namespace, case.subject.name) + below
         if case.operation == "DELETE":
             return await call("DELETE", item, "dryRun=All")
         method = "POST" if case.operation == "CREATE" else "PUT"
-        return await call(method, item, f"{STRICT}&dryRun=All", as_json(_at_version(case.subject.obj, version)))
+        return await call(method, item, f"{STRICT}&dryRun=All", orjson.dumps(_at_version(case.subject.obj, version)))
 
     async def _put(self, manifest: Manifest, case: Case) -> str:
         """Create the object while no policy is bound. Return its resource version. Raises CaseError."""
@@ -99,7 +101,9 @@ class _Trial:
             raise CaseError(manifest.line(), f"{manifest.subject} cannot be created: {answer.body.get('message')}")
         if "status" in manifest.obj:
             item = f"{path.item(namespace, manifest.name)}/status"
-            written = await self._server.admin("PUT", item, "", as_json(_at_version(manifest.obj, _version(answer))))
+            written = await self._server.admin(
+                "PUT", item, "", orjson.dumps(_at_version(manifest.obj, _version(answer)))
+            )
             answer = written if written.ok else answer
         return _version(answer)
 

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
+import orjson
+
 from pilothouse.apiserver.authn.user import User
 from pilothouse.cli.offline.documents import Checked, CheckReport, Finding, NothingToRead, Severity
-from pilothouse.cli.offline.manifests import Manifest, as_json, as_new, read_manifests
+from pilothouse.cli.offline.manifests import Manifest, as_new, read_manifests
 from pilothouse.cli.offline.passes import try_object
 from pilothouse.cli.offline.server import CallAnswer, OfflineServer, offline_server
 from pilothouse.cli.offline.stage import Stage, unknown_kind
@@ -96,7 +98,7 @@ class _Validation:
         dry = "" if (namespace in self._stage.with_quota and manifest not in self._stage.problems) else "&dryRun=All"
 
         async def create(obj: Json, query: str) -> CallAnswer:
-            return await self._user("POST", path.collection(namespace), query + dry, as_json(obj))
+            return await self._user("POST", path.collection(namespace), query + dry, orjson.dumps(obj))
 
         tried = await try_object(manifest, create)
         missing = []

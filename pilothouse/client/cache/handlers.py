@@ -142,12 +142,28 @@ OBJECTS_PER_TURN = 500  # per informer, before control returns to the event loop
 _NOTIFICATIONS_PER_TURN = 2 * OBJECTS_PER_TURN  # keeps a listener from falling behind its informer
 
 
-class ProcessorListener:
+class Syncing:
+    """Base of what reads the initial list: an informer, and each of its handlers."""
+
+    def __init__(self) -> None:
+        self._synced = asyncio.Event()
+
+    def has_synced(self) -> bool:
+        """Report whether the cache holds the complete initial list; for a handler, whether the list is processed."""
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        """Return when `has_synced`."""
+        await self._synced.wait()
+
+
+class ProcessorListener(Syncing):
     """Queue and task of one handler; the registration returned by `add_event_handler`."""
 
     syncing: bool  # whether this handler takes part in the current resync
 
     def __init__(self, handler: ResourceEventHandler, clock: Clock, *, requested: float, resync_period: float) -> None:
+        super().__init__()
         self.handler = handler
         self.requested_resync_period = requested
         self.resync_period = resync_period
@@ -159,20 +175,12 @@ class ProcessorListener:
         self._ready = asyncio.Event()
         self._initial = 0  # notifications of the initial list that are not handled yet
         self._upstream_synced = False
-        self._synced = asyncio.Event()
         self._warn_at = BACKLOG_WARNING
 
     @property
     def pending(self) -> int:
         """Number of notifications waiting for the handler."""
         return len(self._pending)
-
-    def has_synced(self) -> bool:
-        """Report whether the informer has synced and the handler has processed the initial list."""
-        return self._synced.is_set()
-
-    async def wait_synced(self) -> None:
-        await self._synced.wait()
 
     def add(self, notification: Notification) -> None:
         if isinstance(notification, AddNotification) and notification.is_in_initial_list:

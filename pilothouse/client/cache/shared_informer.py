@@ -42,7 +42,7 @@ class InformerState(PilothouseError):
     """
 
 
-class SharedIndexInformer:
+class SharedIndexInformer(handlers.Syncing):
     """Eventually consistent cache of one collection, with notifications.
 
     An object is identified by namespace and name, not by uid. Its history is a sequence of states: present at a
@@ -84,6 +84,7 @@ class SharedIndexInformer:
         backoff: Backoff = BACKOFF,
         clock: Clock = REAL_CLOCK,
     ) -> None:
+        super().__init__()
         self.name = name
         self.indexer = indexer.Indexer({indexer.NAMESPACE_INDEX: indexer.namespace_index, **(indexers or {})})
         self._source = source
@@ -97,7 +98,6 @@ class SharedIndexInformer:
         self._processor = handlers.SharedProcessor(clock)
         self._reflector: Reflector | None = None
         self._tasks: asyncio.TaskGroup | None = None
-        self._synced = asyncio.Event()
         self._stopped = False
 
     def add_event_handler(
@@ -151,15 +151,6 @@ class SharedIndexInformer:
         start."""
         self._refuse_if_started()
         self._detector = indexer.CacheMutationDetector(self.name, self._clock)
-
-    def has_synced(self) -> bool:
-        """Report whether the cache holds a complete initial list. For one handler, see `has_synced` of its
-        registration."""
-        return self._synced.is_set()
-
-    async def wait_synced(self) -> None:
-        """Return when the cache holds a complete initial list."""
-        await self._synced.wait()
 
     @property
     def is_stopped(self) -> bool:

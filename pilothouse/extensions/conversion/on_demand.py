@@ -14,6 +14,7 @@ from typing import TypeAlias
 import orjson
 
 from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import copy_of
+from pilothouse.apiserver.endpoints.install import at_once
 from pilothouse.apiserver.registry.operations import RequestContext, Updated, UpdateRequest
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -50,11 +51,10 @@ def converted(obj: Json, desired: str) -> Json:
 def waiting(convert: Callable[[Json], Json], converter: WebhookConverter) -> Callable[[Json], Awaitable[Json]]:
     """Turn an abortable conversion into a coroutine function that awaits the webhook."""
 
-    async def conversion(obj: Json) -> Json:
-        async def once() -> Json:
-            return convert(copy_of(obj))
+    once = at_once(convert)
 
-        return await to_completion(once, converter)
+    async def conversion(obj: Json) -> Json:
+        return await to_completion(lambda: once(obj), converter)
 
     return conversion
 

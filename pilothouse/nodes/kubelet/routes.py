@@ -14,6 +14,7 @@ from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
 from pilothouse.apiserver.serving.server import Server
 from pilothouse.apiserver.serving.tls_context import TlsFiles
 from pilothouse.apiserver.serving.tls_options import KeyPair
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.nodes.kubelet.commands import exec_or_attach, run_once
 from pilothouse.nodes.kubelet.host import Host
 from pilothouse.nodes.kubelet.logs import container_log
@@ -44,9 +45,9 @@ async def serve_kubelets(host: Host, files: SimulatedKubelet) -> None:
         await server.abort()
 
 
+@dataclass(frozen=True, slots=True)
 class KubeletRoutes:
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    host: Host
 
     async def __call__(self, request: Request) -> Response:
         """Serve a request. The node name precedes the kubelet path, because one server serves all nodes."""
@@ -59,7 +60,7 @@ class KubeletRoutes:
         node = ""
         if words[:1] == (_NODES,) and len(words) > 1:
             node, words = words[1], words[2:]
-            if not self._host.answers_for(node):
+            if not self.host.answers_for(node):
                 return Response(503, f"node {node} does not answer".encode(), [*_TEXT])
         return await self._route(request, node, list(words))
 
@@ -68,35 +69,35 @@ class KubeletRoutes:
             case ["healthz"]:
                 return Response(200, b"ok", [*_TEXT])
             case ["containerLogs", namespace, name, container]:
-                return await container_log(self._host, request, namespace, name, container)
+                return await container_log(self.host, request, namespace, name, container)
             case ["exec" | "attach" as action, *place] if len(place) in (3, 4):
-                return await exec_or_attach(self._host, request, action, place)
+                return await exec_or_attach(self.host, request, action, place)
             case ["run", *place] if len(place) in (3, 4):
                 if request.method != "POST":
                     return Response(405, b"405: Method Not Allowed", [(b"allow", b"POST"), *_TEXT])
-                return await run_once(self._host, request, place)
+                return await run_once(self.host, request, place)
             case ["portForward", namespace, name, *_]:
-                return port_forward(self._host, request, namespace, name)
+                return port_forward(self.host, request, namespace, name)
             case ["podPorts", namespace, name, port, *rest] if port.isdecimal():
                 return self._pod_port(request, namespace, name, int(port), "/".join(rest))
             case ["pods" | "runningpods"]:
-                pods = [*self._host.pods.on_node(node)]
+                pods = [*self.host.pods.on_node(node)]
                 return Response(200, orjson.dumps({"kind": "PodList", "apiVersion": "v1", "items": pods}), [*_JSON])
             case ["usage", "nodes"]:
-                return Response(200, orjson.dumps(await measure_nodes(self._host)), [*_JSON])
+                return Response(200, orjson.dumps(await measure_nodes(self.host)), [*_JSON])
             case ["usage", "pods"]:
-                return Response(200, orjson.dumps(await measure_pods(self._host)), [*_JSON])
+                return Response(200, orjson.dumps(await measure_pods(self.host)), [*_JSON])
             case ["usage", "pods", namespace]:
-                return Response(200, orjson.dumps(await measure_pods(self._host, namespace)), [*_JSON])
+                return Response(200, orjson.dumps(await measure_pods(self.host, namespace)), [*_JSON])
             case ["usage", "pods", namespace, name]:
-                return Response(200, orjson.dumps(await measure_pod(self._host, namespace, name)), [*_JSON])
+                return Response(200, orjson.dumps(await measure_pod(self.host, namespace, name)), [*_JSON])
             case ["metrics", "resource"]:
-                return Response(200, resource_metrics(self._host, node), [*_TEXT])
+                return Response(200, resource_metrics(self.host, node), [*_TEXT])
         return Response(404, b"404 page not found\n", [*_TEXT])
 
     def _pod_port(self, request: Request, namespace: str, name: str, port: int, rest: str) -> Response:
         """Answer in place of the pod: its address is not reachable."""
-        pod = self._host.pods.get(namespace, name)
+        pod = self.host.pods.get(namespace, name)
         if pod is None:
             return Response(503, b"connection refused")
         query = f"?{request.query_string}" if request.query_string else ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Protocol, Self, TypeAlias
+from typing import ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.scheduler.cache.node_info import NodeInfo
@@ -17,6 +17,7 @@ from pilothouse.scheduler.diagnosis import Rejection
 from pilothouse.scheduler.plugins.handle import Handle
 
 MAX_SCORE = 100
+T = TypeVar("T")
 
 
 class NodeFilter(Protocol):
@@ -89,6 +90,18 @@ class Plugin:
 
     def reject(self, *reasons: str, final: bool = False) -> Rejection:
         return Rejection(self.name, reasons, final)
+
+
+class ReservingPlugin(Plugin, Generic[T]):
+    """A plugin that keeps a reservation for each pod until `pre_bind` has written it."""
+
+    def __init__(self, handle: Handle) -> None:
+        super().__init__(handle)
+        self._reserved: dict[str, T] = {}
+        """Pod uid → reservation."""
+
+    def has_pre_bind(self, pod: PodInfo) -> bool:
+        return pod.uid in self._reserved
 
 
 def normalized(scores: Sequence[int], *, reverse: bool = False) -> list[int]:

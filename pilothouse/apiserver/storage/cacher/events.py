@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from pilothouse.apiserver.storage.interface import Entry, Revision
-from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
+from pilothouse.apiserver.storage.object import Encodings, ObjectCodec, StoredObject
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import annotations_of
 
@@ -33,23 +33,20 @@ class EventType(StrEnum):
     BOOKMARK = "BOOKMARK"
 
 
-class WatchEvent:
+class WatchEvent(Encodings):
     """A watch event, shared by all watchers with the same view of the change."""
 
-    __slots__ = ("_encoded", "object", "revision", "type")
+    __slots__ = ("object", "revision", "type")
 
     def __init__(self, type: EventType, object: StoredObject, revision: Revision) -> None:
         self.type = type
         self.object = object
         self.revision = revision
-        self._encoded: dict[Hashable, bytes] | None = None
+        self._encoded = None
 
     @property
     def size(self) -> int:
         return self.object.size
-
-    def has_encoded(self, form: Hashable) -> bool:
-        return self._encoded is not None and form in self._encoded
 
     def encoded(self, form: Hashable, make: Callable[[WatchEvent], bytes]) -> bytes:
         """Return the encoded event; encoded once per form, and shared."""

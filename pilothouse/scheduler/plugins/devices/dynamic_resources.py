@@ -17,7 +17,7 @@ from pilothouse.scheduler.diagnosis import Rejection
 from pilothouse.scheduler.plugins.devices.allocator import Allocator, CannotAllocate
 from pilothouse.scheduler.plugins.devices.slices import SelectionFailed, devices_for
 from pilothouse.scheduler.plugins.handle import Handle
-from pilothouse.scheduler.plugins.interface import Plugin, PreFiltered
+from pilothouse.scheduler.plugins.interface import PreFiltered, ReservingPlugin
 
 RESOURCE_CLAIMS = GroupVersionResource("resource.k8s.io", "v1", "resourceclaims")
 FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -25,7 +25,7 @@ FINALIZER = "resource.kubernetes.io/delete-protection"
 MOST_CONSUMERS = 256
 
 
-class DynamicResources(Plugin):
+class DynamicResources(ReservingPlugin[list[tuple[Json, Json | None]]]):
     name = "DynamicResources"
 
     def __init__(self, handle: Handle) -> None:
@@ -38,8 +38,6 @@ class DynamicResources(Plugin):
             EventHint(Subject.PENDING_POD, Action.GENERATED_CLAIMS),
             EventHint(Subject.NODE, Action.ADD | Action.LABELS | Action.TAINTS),
         )
-        self._reserved: dict[str, list[tuple[Json, Json | None]]] = {}
-        """Pod uid → claims, each with its unwritten allocation."""
         self._written: dict[str, Json] = {}
         """Claim key → written allocation, until the informer shows the allocation."""
 
@@ -83,9 +81,6 @@ class DynamicResources(Plugin):
 
     def unreserve(self, pod: PodInfo, node_name: str) -> None:
         self._reserved.pop(pod.uid, None)
-
-    def has_pre_bind(self, pod: PodInfo) -> bool:
-        return pod.uid in self._reserved
 
     async def pre_bind(self, pod: PodInfo, node_name: str) -> None:
         """Write the allocations. Raises StatusError or ConnectionFailed."""

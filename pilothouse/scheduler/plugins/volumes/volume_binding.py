@@ -15,7 +15,7 @@ from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import Action, EventHint, Subject
 from pilothouse.scheduler.diagnosis import Rejection
 from pilothouse.scheduler.plugins.handle import Handle
-from pilothouse.scheduler.plugins.interface import Plugin, PreFiltered
+from pilothouse.scheduler.plugins.interface import PreFiltered, ReservingPlugin
 from pilothouse.scheduler.plugins.volumes.node_volumes import NodeConflict, PodVolumes, find_volumes, is_reachable
 from pilothouse.scheduler.plugins.volumes.pod_claims import AssumedObjects, ClaimUnusable, claims_of, is_bound
 
@@ -27,7 +27,7 @@ class VolumesNotBound(Exception):
     """The volumes of a pod could not be bound."""
 
 
-class VolumeBinding(Plugin):
+class VolumeBinding(ReservingPlugin[PodVolumes]):
     name = "VolumeBinding"
 
     def __init__(self, handle: Handle) -> None:
@@ -42,7 +42,6 @@ class VolumeBinding(Plugin):
             EventHint(Subject.CSI_STORAGE_CAPACITY, Action.ADD | Action.UPDATE),
         )
         self._claims, self._volumes = AssumedObjects(handle.listers.claims), AssumedObjects(handle.listers.volumes)
-        self._reserved: dict[str, PodVolumes] = {}
 
     def pre_filter(self, pod: PodInfo) -> PreFiltered:
         if not pod.claim_keys:
@@ -86,9 +85,6 @@ class VolumeBinding(Plugin):
             self._volumes.forget(name_of(volume))
         for claim in volumes.provisions:
             self._claims.forget(f"{pod.namespace}/{name_of(claim)}")
-
-    def has_pre_bind(self, pod: PodInfo) -> bool:
-        return pod.uid in self._reserved
 
     async def pre_bind(self, pod: PodInfo, node_name: str) -> None:
         """Write the bindings and wait. Raises StatusError, ConnectionFailed or VolumesNotBound."""
