@@ -8,7 +8,8 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.served import tracked_access
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.machinery.field import Errors, forbidden, not_supported, root
+from pilothouse.kube.validation.fields import required_one_of
+from pilothouse.machinery.field import Errors, forbidden, root
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 
@@ -42,9 +43,7 @@ class PriorityClassStrategy(KubeStrategy):
         elif (obj.get("value") or 0) > HIGHEST_USER_PRIORITY:
             reason = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
             yield forbidden(root("value"), reason)
-        policy = obj.get("preemptionPolicy")
-        if policy not in _POLICIES:
-            yield not_supported(root("preemptionPolicy"), policy or "", _POLICIES)
+        yield from required_one_of(obj.get("preemptionPolicy") or "", root("preemptionPolicy"), _POLICIES)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
