@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from pilothouse.apiserver.http import Handler
-from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.server.hooks import HookContext, StoppedBeforeShutdown
 from pilothouse.apiserver.serving.asgi import AsgiApp
 from pilothouse.builder.cluster import Cluster, Standalone
 from pilothouse.builder.command import Options
@@ -16,7 +16,6 @@ from pilothouse.builder.resource import Resource
 from pilothouse.client.cache.indexer import Lister
 from pilothouse.client.cache.informer_factory import SharedInformerFactory
 from pilothouse.client.cache.keys import ObjectName, split_meta_namespace_key
-from pilothouse.client.clock import cancelled
 from pilothouse.client.controller import Controller, Requeue, enqueue_keys, enqueue_mapped, enqueue_owner
 from pilothouse.client.events.event import NORMAL, EventSource
 from pilothouse.client.events.recorder import EventRecorder
@@ -116,7 +115,7 @@ class Reconciler(Generic[R]):
 Plurals: TypeAlias = Callable[[Watched], GroupVersionResource]
 
 
-class ControllerRunner:
+class ControllerRunner(StoppedBeforeShutdown):
     """Runs the controllers of a server, in one replica at a time, until the server stops."""
 
     def __init__(self, server: APIServer, options: Options, cluster: Cluster | Standalone, own: Handler) -> None:
@@ -124,15 +123,9 @@ class ControllerRunner:
         self._options = options
         self._place = cluster.place
         self._client = _client(server, cluster.client, own)
-        self._running: asyncio.Task[None] | None = None
 
     async def start(self, context: HookContext) -> None:
         self._running = context.spawn(self._run(), name="controllers")
-
-    async def stop(self) -> None:
-        """Stop the controllers. Called while requests are still served, so that the lease can be released."""
-        if self._running is not None:
-            await cancelled(self._running)
 
     async def _run(self) -> None:
         if not self._options.extension.leader_elect:

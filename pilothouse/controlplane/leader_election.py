@@ -6,10 +6,9 @@ from __future__ import annotations
 import asyncio
 
 from pilothouse.apiserver.server.features import COORDINATED_LEADER_ELECTION
-from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.server.hooks import HookContext, StoppedBeforeShutdown
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.apiserver.tallies import REGISTRY
-from pilothouse.client.clock import cancelled
 from pilothouse.client.rest.client import Client
 from pilothouse.controlplane.config import Config
 
@@ -24,19 +23,13 @@ def install_leader_election(server: GenericAPIServer, config: Config, client: Cl
         server.add_pre_shutdown_hook("stop-kube-apiserver-coordinated-leader-election-controller", election.stop)
 
 
-class _CoordinatedLeaderElection:
+class _CoordinatedLeaderElection(StoppedBeforeShutdown):
     def __init__(self, config: Config, client: Client) -> None:
         self._options = config.options.coordinated_leadership
         self._client = client
-        self._running: asyncio.Future[None] | None = None
 
     async def start(self, context: HookContext) -> None:
         context.spawn(self._run(), name="coordinated-leader-election")
-
-    async def stop(self) -> None:
-        """Stop while requests are still served, so that watches end and the lease is released."""
-        if self._running is not None:
-            await cancelled(self._running)
 
     async def _run(self) -> None:
         self._running = asyncio.ensure_future(self._elect())

@@ -21,6 +21,19 @@ from pilothouse.machinery.dataclass import dataclass
 log = logging.getLogger(__name__)
 
 
+class StoppedBeforeShutdown:
+    """Base of a background task with a pre-shutdown hook: the task ends while requests are still served, so that its
+    watches end and its lease is released."""
+
+    _running: asyncio.Future[None] | None = None
+
+    async def stop(self) -> None:
+        """Cancel the task and wait until it has ended."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait({self._running})
+
+
 class HookContext:
     """Spawns background tasks of post-start hooks. The tasks outlive the hook and are cancelled in reverse order
     when the server stops.
