@@ -153,7 +153,7 @@ class Syncing:
         return self._synced.is_set()
 
     async def wait_synced(self) -> None:
-        """Return when `has_synced`."""
+        """Wait for the complete initial list in the cache; for a handler, until the list is processed."""
         await self._synced.wait()
 
 
