@@ -19,7 +19,8 @@ _TIME = re.compile(
     r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)?(?:Z|([+-])(\d\d):(\d\d))",
     re.ASCII,
 )
-_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_WHOLE = re.compile(r"([+-]?)(?=\d)0*+(\d{0,20})", re.ASCII)
+_LEADING_ZEROS = re.compile(r"(?<![^+-])0+(?=\d)", re.ASCII)
 _REAL = re.compile(
     r"[+-]?(?:(?:\d+(?:_\d+)*)(?:\.(?:\d+(?:_\d+)*)?)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+(?:_\d+)*)?", re.ASCII
 )
@@ -38,10 +39,13 @@ def _unconvertible(target: str, source: str = "string") -> EvaluationFailed:
 
 
 def _whole(text: str, target: str, least: int, most: int) -> int:
-    is_number = len(text) < 64 and _WHOLE.fullmatch(text) is not None
-    if not is_number or (target == "uint" and text[0] in "+-") or not least <= int(text) <= most:
+    number = _WHOLE.fullmatch(text)
+    if number is None or (target == "uint" and number[1]):
         raise _unconvertible(target)
-    return int(text)
+    value = int(f"{number[1]}0{number[2]}")
+    if not least <= value <= most:
+        raise _unconvertible(target)
+    return value
 
 
 def _int_of_double(value: float) -> int:
@@ -58,6 +62,8 @@ def _uint_of_double(value: float) -> UInt:
 
 def _double_of_text(text: str) -> float:
     """Read what Go's ParseFloat reads."""
+    if len(text) > 64:
+        text = _LEADING_ZEROS.sub("", text, count=1)
     if len(text) > 4096:
         raise _unconvertible("double")
     if _NAMED_REAL.fullmatch(text):
