@@ -10,8 +10,8 @@ from worker_processes import WorkersServer
 
 ELSEWHERE = """
 import sys
-from pilothouse.controlplane.workers import listens
-listens.KERNEL_SHARES_OUT = False
+from pilothouse.controlplane.workers import supervisor
+supervisor.KERNEL_SHARES_OUT = False
 from pilothouse.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
