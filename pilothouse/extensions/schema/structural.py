@@ -103,19 +103,6 @@ def _maybe_structural(schema: Any) -> Structural | None:
     return structural(schema) if isinstance(schema, dict) else None
 
 
-_UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
-
-
-def is_structural(schema: Json) -> bool:
-    """Whether the schema has only fields that a structural schema may have."""
-    return not any(
-        any(part.get(field) not in (None, "", {}) for field in _UNSUPPORTED)
-        or isinstance(part.get("items"), list)
-        or part.get(PRESERVE) is False
-        for part in every_schema(schema)
-    )
-
-
 _PARTS = ("not", "items", "additionalProperties", "additionalItems", "allOf", "anyOf", "oneOf")
 _MAPS = ("properties", "patternProperties", "definitions", "dependencies")
 

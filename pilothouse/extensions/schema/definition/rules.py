@@ -9,11 +9,12 @@ import re
 from dataclasses import field
 
 from pilothouse.extensions.schema.definition.go_form import go_rule
+from pilothouse.extensions.schema.definition.structure import unsupported_part
 from pilothouse.extensions.schema.field_paths import InvalidFieldPath, find_field
 from pilothouse.extensions.schema.metrics import COMPILATION
 from pilothouse.extensions.schema.rules.declared import MAX_REQUEST_SIZE, declared_type
 from pilothouse.extensions.schema.rules.programs import RuleFaults, TypedEnvironment
-from pilothouse.extensions.schema.structural import VALIDATIONS, Structural, is_structural, structural
+from pilothouse.extensions.schema.structural import VALIDATIONS, Structural, structural
 from pilothouse.machinery.cel.cost.estimate import estimated_cost
 from pilothouse.machinery.cel.cost.sizes import product, total
 from pilothouse.machinery.cel.declared import Declared
@@ -31,7 +32,7 @@ _LINE_BREAK = re.compile(r"[\n\r]")
 def validate_rule_declarations(schema: Json, path: Path) -> Errors:
     """Validate the declaration of a rule without compiling its expressions."""
     with_path = any(rule.get("fieldPath") for rule in schema.get(VALIDATIONS) or [])
-    fields = structural(schema) if with_path and is_structural(schema) else None
+    fields = structural(schema) if with_path and not unsupported_part(schema) else None
     for index, rule in enumerate(schema.get(VALIDATIONS) or []):
         at = path.child(VALIDATIONS).index(index)
         text, message = rule.get("rule") or "", rule.get("message") or ""
