@@ -49,6 +49,8 @@ def run(expression: str) -> EvaluationOutcome:
         ("optional.ofNonZeroValue(optional.none())", Optional(True, Optional())),
         ("{dyn(1): 1, dyn(true): 2, dyn(1u): 3, dyn(1.0): 4}.size()", 4),
         ("dyn(1) in {true: 1}", False),
+        ("dyn(null) in {dyn(null): 1}", True),
+        ("{dyn(null): 1}[?dyn(5)].hasValue()", False),
         ("dyn(1) in {dyn(1.0): 1}", False),
         ("{dyn(1): 5}[dyn(1.0)]", 5),
         ("{dyn(1): 1, dyn(1u): 2} == {dyn(1u): 1, dyn(1): 2}", False),

@@ -12,11 +12,9 @@ from typing import Any
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.interpreter.frame import DeferredFailure, ExecutionFrame, Step, attempted
 from pilothouse.machinery.cel.interpreter.operands import go_type
-from pilothouse.machinery.cel.interpreter.values import find_key, from_key, shown, to_key
+from pilothouse.machinery.cel.interpreter.values import MISSING, find_entry, from_key, shown, to_key
 from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.dataclass import dataclass
-
-_MISSING = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ class Loop:
     """Whether it is no loop, but a name for a value."""
 
     def __call__(self, frame: ExecutionFrame) -> Any:
-        outer = {name: frame.locals.get(name, _MISSING) for name in self._names()}
+        outer = {name: frame.locals.get(name, MISSING) for name in self._names()}
         try:
             items = [] if self.binding else self._items(self.over(frame))
             frame.locals[self.accumulator] = attempted(self.start, frame)
@@ -74,7 +72,7 @@ class Loop:
 
 def _restore(frame: ExecutionFrame, outer: dict[str, Any]) -> None:
     for name, value in outer.items():
-        if value is _MISSING:
+        if value is MISSING:
             frame.locals.pop(name, None)
         else:
             frame.locals[name] = value
@@ -129,7 +127,7 @@ def merging(accumulator: Step, addition: Step) -> Step:
 
 
 def _insert(mapping: dict[Any, Any], key: Any, value: Any) -> None:
-    if find_key(mapping, key) is not None:
+    if find_entry(mapping, key) is not MISSING:
         raise EvaluationFailed(f"insert failed: key {shown(key)} already exists")
     mapping[to_key(key)] = value
 

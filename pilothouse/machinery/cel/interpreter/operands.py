@@ -12,6 +12,7 @@ from typing import Any
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.interpreter.frame import ExecutionFrame, Step
 from pilothouse.machinery.cel.interpreter.values import (
+    MISSING,
     NONE,
     Duration,
     Misfit,
@@ -20,7 +21,7 @@ from pilothouse.machinery.cel.interpreter.values import (
     Timestamp,
     Type,
     UInt,
-    find_key,
+    find_entry,
     read,
     shown,
     to_key,
@@ -28,7 +29,6 @@ from pilothouse.machinery.cel.interpreter.values import (
 )
 from pilothouse.machinery.cel.library.costs import LIST, MAP, STRUCT
 
-_MISSING = object()
 _QUALIFIERS = frozenset((str, int, UInt, bool, float))
 """Types of keys and indices."""
 
@@ -87,8 +87,8 @@ def selection(operand: Step, field: str, cost: int) -> Step:
         value = operand(frame)
         if value.__class__ is dict:
             frame.cost += cost
-            found = value.get(field, _MISSING)
-            if found is _MISSING:
+            found = value.get(field, MISSING)
+            if found is MISSING:
                 raise EvaluationFailed(f"no such key: {field}")
             if found.__class__ is Misfit:
                 raise EvaluationFailed(found.why)
@@ -102,9 +102,9 @@ def selection(operand: Step, field: str, cost: int) -> Step:
 
 
 def _optional_item(frame: ExecutionFrame, optional: Optional, key: Any, cost: int) -> Optional:
-    found = find(optional.value, key) if optional.present else _MISSING
-    frame.cost += cost if found is not _MISSING else cost - 1
-    return NONE if found is _MISSING else Optional(True, read(found))
+    found = find(optional.value, key) if optional.present else MISSING
+    frame.cost += cost if found is not MISSING else cost - 1
+    return NONE if found is MISSING else Optional(True, read(found))
 
 
 def presence(operand: Step, field: str, cost: int) -> Step:
@@ -117,7 +117,7 @@ def presence(operand: Step, field: str, cost: int) -> Step:
             if not value.present:
                 return False
             value = value.value
-        return find(value, field) is not _MISSING
+        return find(value, field) is not MISSING
 
     return step
 
@@ -145,8 +145,8 @@ def optional_indexing(container: Step, key: Step, cost: int) -> Step:
         if type(value) is Optional:
             return _optional_item(frame, value, wanted, cost)
         found = find(value, wanted)
-        frame.spend(cost if found is not _MISSING else cost - 1)
-        return NONE if found is _MISSING else Optional(True, read(found))
+        frame.spend(cost if found is not MISSING else cost - 1)
+        return NONE if found is MISSING else Optional(True, read(found))
 
     return step
 
@@ -154,7 +154,7 @@ def optional_indexing(container: Step, key: Step, cost: int) -> Step:
 def item(container: Any, key: Any) -> Any:
     """Return `container[key]` or `container.key`. Raises EvaluationFailed."""
     found = find(container, key)
-    if found is not _MISSING:
+    if found is not MISSING:
         return found
     if isinstance(container, list):
         raise EvaluationFailed(f"index out of bounds: {shown(key)}")
@@ -162,17 +162,15 @@ def item(container: Any, key: Any) -> Any:
 
 
 def find(container: Any, key: Any) -> Any:
-    """Return the item, or _MISSING."""
+    """Return the item, or MISSING."""
     if container.__class__ is dict:
-        if key.__class__ is not str:
-            key = find_key(container, key)
-        return container.get(key, _MISSING)
+        return find_entry(container, key)
     if isinstance(container, list):
         position = _position(key)
-        return container[position] if 0 <= position < len(container) else _MISSING
+        return container[position] if 0 <= position < len(container) else MISSING
     if container.__class__ is Struct:
-        return container.fields.get(key, _MISSING)
-    return _MISSING
+        return container.fields.get(key, MISSING)
+    return MISSING
 
 
 def _position(key: Any) -> int:

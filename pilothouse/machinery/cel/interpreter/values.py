@@ -60,22 +60,28 @@ def from_key(key: Any) -> Any:
 _TYPED_KEYS = frozenset((bool, UInt, float))
 
 
-def find_key(mapping: dict[Any, Any], value: Any) -> Any:
-    """Return the key of the map that equals the value, or None.
+MISSING = object()
+"""In place of a value that a list, a map or an object does not have."""
+
+
+def find_entry(mapping: dict[Any, Any], key: Any) -> Any:
+    """Return the value of the map's key that equals `key`, or MISSING.
 
     An int finds a uint, and the reverse. A double finds an int and a uint, but is found by a double only.
     """
-    candidates = [to_key(value)]
-    if value.__class__ is UInt:
-        candidates.append(int(value))
-    elif value.__class__ is int and value >= 0:
-        candidates.append(to_key(UInt(value)))
-    elif value.__class__ is float and value.is_integer():
-        candidates += [int(value), to_key(UInt(int(value)))]
+    if key.__class__ is str:
+        return mapping.get(key, MISSING)
+    candidates = [to_key(key)]
+    if key.__class__ is UInt:
+        candidates.append(int(key))
+    elif key.__class__ is int and key >= 0:
+        candidates.append(to_key(UInt(key)))
+    elif key.__class__ is float and key.is_integer():
+        candidates += [int(key), to_key(UInt(int(key)))]
     try:
-        return next((key for key in candidates if key in mapping), None)
+        return next((mapping[candidate] for candidate in candidates if candidate in mapping), MISSING)
     except TypeError:  # lists and maps
-        return None
+        return MISSING
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +181,8 @@ def _equal_maps(a: dict[Any, Any], b: dict[Any, Any]) -> bool:
     if len(a) != len(b):
         return False
     for key, value in a.items():
-        other = key if key.__class__ is str and key in b else find_key(b, from_key(key))
-        if other is None or not equal(value, b[other]):
+        other = find_entry(b, from_key(key))
+        if other is MISSING or not equal(value, other):
             return False
     return True
 

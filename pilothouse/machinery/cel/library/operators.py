@@ -9,7 +9,7 @@ from typing import Any
 
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.interpreter.unordered import UnorderedList
-from pilothouse.machinery.cel.interpreter.values import Duration, Timestamp, UInt, equal, find_key
+from pilothouse.machinery.cel.interpreter.values import MISSING, Duration, Timestamp, UInt, equal, find_entry
 from pilothouse.machinery.cel.library import costs
 from pilothouse.machinery.cel.library.rows import Row, one, one_estimated, row
 
@@ -83,7 +83,7 @@ def _concatenated(a: list[Any], b: list[Any]) -> list[Any]:
 
 
 def _is_key(key: Any, mapping: dict[Any, Any]) -> bool:
-    return key in mapping if key.__class__ is str else find_key(mapping, key) is not None
+    return find_entry(mapping, key) is not MISSING
 
 
 def _checked(check: Callable[[int], int], run: Callable[[int, int], int]) -> Callable[[int, int], int]:
