@@ -20,7 +20,7 @@ class ServerScope:
     workers: Workers
 
     def around(self, handler: Handler) -> Handler:
-        """Wrap a handler so that its requests use this server's time."""
+        """Wrap a handler: the time of its requests is the time of this server."""
 
         async def answer(request: Request) -> Response:
             with going_by(self.time):

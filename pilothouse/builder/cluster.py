@@ -120,7 +120,7 @@ class Standalone:
         return {}
 
     async def register(self, port: int) -> None:
-        """Do nothing: there is no cluster."""
+        """No-op: there is no cluster."""
 
     async def unregister(self) -> None:
         """Do nothing: nothing was registered."""

@@ -105,7 +105,7 @@ async def serve_as_worker(
 
 
 class Process:
-    """One server chain on its ports."""
+    """A server chain with its ports."""
 
     def __init__(self, config: Config, certificates: Certificates, keys: KeySource) -> None:
         """Prepare the chain. `keys` is the source of the certificates. Raises ValueError, OSError."""

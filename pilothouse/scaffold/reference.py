@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def reference(server: APIServer) -> str:
-    """Return one page with all kinds."""
+    """Return the reference of the server's kinds as a Markdown page."""
     return "\n".join([f"# {server.group}\n", *(page(kind, level=2) for kind in server.kinds)])
 
 

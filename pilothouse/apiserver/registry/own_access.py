@@ -56,7 +56,7 @@ class OwnAccess:
         return found.parse()
 
     async def list(self) -> list[Json]:
-        """Return all objects in all namespaces."""
+        """Return the objects of every namespace."""
         found = await self.registry.list(self._context(""), ListOptions())
         return await parse_all(found.objects)
 

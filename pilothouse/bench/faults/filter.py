@@ -127,7 +127,7 @@ class FaultyWatcher(CacheWatcher):
                 return event
 
     def drain(self) -> list[WatchEvent]:
-        """Return nothing, so that events are read one by one."""
+        """Return an empty list: events are read by `__anext__`, which applies the faults."""
         return []
 
     def close(self, error: Exception | None = None) -> None:

@@ -58,7 +58,7 @@ class Caller:
     async def __call__(
         self, method: str, path: str, query: str = "", data: bytes = b"", *, media: bytes = _JSON, accept: bytes = _JSON
     ) -> CallAnswer:
-        """Return the answer, whatever its status."""
+        """Return the answer. Error statuses do not raise."""
 
         async def body(limit: int) -> bytes:
             return data
@@ -162,7 +162,7 @@ class KindPaths:
         self._paths = {}
 
     async def discover(self, call: Caller) -> None:
-        """Add all kinds that discovery lists."""
+        """Add the kinds that discovery lists."""
         for root in ("/api", "/apis"):
             for group in (await call("GET", root, accept=_DISCOVERY)).body["items"]:
                 name = group["metadata"].get("name", "")

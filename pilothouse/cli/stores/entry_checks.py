@@ -32,7 +32,7 @@ _FROM_BACKUP = "restore a backup (`pilothouse restore` into an empty store), or 
 
 
 class EntryChecks:
-    """Checks entries one by one, then all entries together."""
+    """Checks of each entry, then of the relations between entries."""
 
     def __init__(self, reader: ValueReader, *, prefix: str, revision: Revision) -> None:
         self._reader = reader

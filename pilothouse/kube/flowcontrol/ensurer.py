@@ -78,7 +78,7 @@ class BootstrapConfigurationEnsurer:
 
 
 async def _ensure(access: OwnAccess, specs: Mapping[str, Json], *, mandatory: bool) -> None:
-    """Ensure all objects concurrently, so that their writes share one commit."""
+    """Ensure the objects concurrently: the writes share a commit."""
     await asyncio.gather(*(_ensure_one(access, name, spec, mandatory=mandatory) for name, spec in specs.items()))
 
 

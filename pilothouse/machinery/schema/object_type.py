@@ -92,7 +92,7 @@ class ObjectType:
 
     @cached_property
     def byte_fields(self) -> ByteFields | None:
-        """Byte fields; None without such fields."""
+        """Byte fields of the type, or None."""
         return byte_fields_of(self.node)
 
     @cached_property

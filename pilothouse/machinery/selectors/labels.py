@@ -107,7 +107,8 @@ _OPERATORS = {
 
 
 def from_label_selector(selector: Json | None) -> Selector:
-    """Convert a LabelSelector: None matches nothing, an empty one everything. Raises InvalidSelector."""
+    """Convert a LabelSelector. None matches no object, an empty selector matches every object. Raises
+    InvalidSelector."""
     if selector is None:
         return NOTHING
     requirements = tuple(_requirements(selector))

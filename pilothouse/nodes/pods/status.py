@@ -90,7 +90,7 @@ def _phase(pod: Json, containers: Sequence[Container], state: PodState) -> str:
 
 
 def _conditions(pod: Json, state: PodState, phase: str, now: float) -> Iterator[Json]:
-    """Yield all conditions, including those of other writers, in their stored order."""
+    """Yield the conditions in stored order, with conditions of other writers."""
     stored = {condition["type"]: condition for condition in items(pod, "status", "conditions")}
     generation = metadata(pod).get("generation")
     own = {condition.type: condition for condition in conditions_of(pod, list(containers_of(pod)), state, phase)}

@@ -1,4 +1,4 @@
-"""All stages, their selection and execution."""
+"""Selection and execution of stages."""
 
 from __future__ import annotations
 

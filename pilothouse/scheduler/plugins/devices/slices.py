@@ -76,7 +76,7 @@ def _selector(where: Json) -> Json | None:
 
 
 def common_selector(devices: Iterable[Device]) -> Json | None:
-    """Return a node selector for nodes that reach all devices; None = all nodes."""
+    """Return a selector for the nodes that reach every device; None if every node does."""
     terms = [device.reached_from for device in devices if device.reached_from is not None]
     merged: Json = {}
     for kind in ("matchExpressions", "matchFields"):
