@@ -11,25 +11,15 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from native_cel import EXTENSIONS
 
 from pilothouse.machinery.cel.environment import Environment
 from pilothouse.machinery.cel.program import Program
 
 cel = pytest.importorskip("cel_expr_python.cel")
 
-LIBRARIES = """
-name: kubernetes
-extensions:
-- name: optional
-- name: strings
-  version: 2
-- name: sets
-- name: lists
-- name: two-var-comprehensions
-- name: bindings
-"""
 VARIABLES = ("a", "b", "s")
-NATIVE = cel.NewEnv(config=cel.NewEnvConfigFromYaml(LIBRARIES), variables=dict.fromkeys(VARIABLES, cel.Type("dyn")))
+NATIVE = cel.NewEnv(config=cel.NewEnvConfigFromYaml(EXTENSIONS), variables=dict.fromkeys(VARIABLES, cel.Type("dyn")))
 OURS = Environment(dict.fromkeys(VARIABLES, "dyn"), bindings=True)
 
 numbers = st.sampled_from(["0", "1", "-3", "7", "9223372036854775807", "a", "b.n", "b.missing", "s.size()"])

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
+from native_cel import EXTENSIONS
 
 from pilothouse.machinery.cel.environment import CompilationFailed, Environment
 from pilothouse.machinery.cel.front.types import Type as CelType
@@ -24,17 +25,7 @@ from pilothouse.machinery.cel.program import Program, ProgramFailed
 
 cel = pytest.importorskip("cel_expr_python.cel")
 
-LIBRARIES = """
-name: kubernetes
-extensions:
-- name: optional
-- name: strings
-  version: 2
-- name: sets
-- name: lists
-- name: two-var-comprehensions
-"""
-NATIVE = cel.NewEnv(config=cel.NewEnvConfigFromYaml(LIBRARIES), variables={})
+NATIVE = cel.NewEnv(config=cel.NewEnvConfigFromYaml(EXTENSIONS), variables={})
 OURS = Environment({})
 
 Choose = Callable[[Sequence[Any]], Any]
