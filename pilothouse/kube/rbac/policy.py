@@ -9,7 +9,7 @@ any number of roles. Clients choose resources and paths freely, so the cache is 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -34,7 +34,7 @@ class RBACPolicy:
 
     _roles: dict[Scoped, Role]  # cluster roles have no namespace
     _bindings: dict[Scoped, tuple[Grant, ...]]
-    _granted: dict[GrantSubject, dict[Scoped, Grant]]  # first grant to the subject, per binding
+    _granted: dict[GrantScope, dict[str, dict[Scoped, Grant]]]  # first grant to each name, per binding
     _access: BoundedCache[_Key, UserAccess]
     _permits: BoundedCache[Hashable, Permits]  # by user, verb and resource
 
@@ -92,14 +92,16 @@ class RBACPolicy:
         self.drop_binding(key)
         self._bindings[key] = tuple(grants_of(binding))
         for grant in self._bindings[key]:
-            self._granted.setdefault(grant.subject, {}).setdefault(key, grant)
+            names = self._granted.setdefault(grant.subject.scope, {})
+            names.setdefault(grant.subject.name, {}).setdefault(key, grant)
 
     def drop_binding(self, key: Scoped) -> None:
         for grant in self._bindings.pop(key, ()):
-            remaining = self._granted.get(grant.subject, {})
+            names = self._granted.get(grant.subject.scope, {})
+            remaining = names.get(grant.subject.name, {})
             remaining.pop(key, None)
             if not remaining:
-                self._granted.pop(grant.subject, None)
+                names.pop(grant.subject.name, None)
         self._forget()
 
     def _forget(self) -> None:
@@ -108,19 +110,24 @@ class RBACPolicy:
 
     def _find_access(self, key: _Key) -> UserAccess:
         name, groups, namespace = key
-        grants = self._grants(name, groups, "")
+        distinct = set(groups)
+        grants = self._grants(name, distinct, "")
         if namespace:
-            grants += self._grants(name, groups, namespace)
+            grants += self._grants(name, distinct, namespace)
         roles = [(grant, self.role(grant.role)) for grant in grants]
         granted = [(grant, role) for grant, role in roles if role is not None]
         return UserAccess(granted, [grant.role for grant, role in roles if role is None])
 
-    def _grants(self, name: str, groups: Iterable[str], namespace: str) -> list[Grant]:
-        """Return one grant per binding of the user, ordered by binding name."""
+    def _grants(self, name: str, groups: set[str], namespace: str) -> list[Grant]:
+        """Return one grant per binding of the user, ordered by binding name.
+
+        Only groups with grants are looped over: a token can name 100,000 groups.
+        """
         result: dict[Scoped, Grant] = {}
-        subjects = [GrantSubject(namespace, False, name), *(GrantSubject(namespace, True, group) for group in groups)]
-        for subject in subjects:
-            for binding, grant in self._granted.get(subject, {}).items():
+        to_users = self._granted.get(GrantScope(namespace, is_group=False), {})
+        to_groups = self._granted.get(GrantScope(namespace, is_group=True), {})
+        for grants in (to_users.get(name, {}), *(to_groups[group] for group in groups & to_groups.keys())):
+            for binding, grant in grants.items():
                 if binding not in result or grant.position < result[binding].position:
                     result[binding] = grant
         return [result[binding] for binding in sorted(result, key=lambda key: key.name)]
@@ -129,7 +136,7 @@ class RBACPolicy:
 def _size(key: _Key) -> int:
     """Return the approximate size in bytes."""
     name, groups, namespace = key
-    return 256 + len(name) + len(namespace) + sum(64 + len(group) for group in groups)
+    return 256 + len(name) + len(namespace) + 64 * len(groups) + sum(map(len, groups))
 
 
 def _key(obj: Json) -> Scoped:
@@ -143,11 +150,15 @@ class Scoped(NamedTuple):
     name: str
 
 
-class GrantSubject(NamedTuple):
-    """A user or group in the bindings of a namespace, or in cluster role bindings without a namespace."""
+class GrantScope(NamedTuple):
+    """Users or groups in the bindings of a namespace, or in cluster role bindings without a namespace."""
 
     namespace: str
     is_group: bool
+
+
+class GrantSubject(NamedTuple):
+    scope: GrantScope
     name: str
 
 
@@ -198,9 +209,9 @@ def grants_of(binding: Json) -> Iterator[Grant]:
         kind, name = subject.get("kind"), subject.get("name", "")
         home = subject.get("namespace") or key.namespace
         if kind in ("User", "Group"):
-            grantee = GrantSubject(key.namespace, kind == "Group", name)
+            grantee = GrantSubject(GrantScope(key.namespace, kind == "Group"), name)
         elif kind == "ServiceAccount" and home:
-            grantee = GrantSubject(key.namespace, False, user_name(home, name))
+            grantee = GrantSubject(GrantScope(key.namespace, is_group=False), user_name(home, name))
         else:
             continue
         described = f"{kind} {quote(f'{name}/{home}' if kind == 'ServiceAccount' else name)}"
