@@ -40,8 +40,9 @@ _REST: Final = 1.0
 class Cause(Enum):
     MEMORY = "memory"
     WORK = "work"
-    """Too many steps or written bytes; deterministic for a given process."""
+    """Too many steps or written bytes."""
     TIME = "time"
+    """Too many seconds of the processor, or too long a run; steps are counted so that they run out first."""
     END = "end"
     """The container of the process has ended."""
 

@@ -78,7 +78,7 @@ async def _written(host: Host, pod: Json, spec: Json, words: list[str]) -> Seque
     except ArgumentsTooLong:
         return []
     except Killed as killed:
-        if killed.cause in (Cause.MEMORY, Cause.WORK):
+        if killed.cause is not Cause.END:
             host.ended(pod, spec["name"], Exceeded(recorder.now, killed.cause is Cause.MEMORY))
     return recorder.finished()
 
