@@ -29,7 +29,7 @@ async def create(
     if name_of(obj) or not metadata(obj).get("generateName"):
         return await _create(registry, ctx, obj, options=options, validate=validate)
     for _ in range(_NAME_ATTEMPTS - 1):
-        unnamed = registry.objects.copy_of(obj)
+        unnamed = await ctx.weight.run(registry.objects.copy_of, obj)
         try:
             return await _create(registry, ctx, unnamed, options=options, validate=validate)
         except AlreadyExists:
@@ -53,7 +53,9 @@ async def _create(
         key = registry.keys.object(ctx.namespace, name_of(obj))
         try:
             with map_storage_errors(ctx.resource, name_of(obj)):
-                return await registry.objects.create(key, obj, ttl=registry.strategy.ttl(obj), dry_run=options.dry_run)
+                return await registry.objects.create(
+                    key, obj, ttl=registry.strategy.ttl(obj), dry_run=options.dry_run, weight=ctx.weight
+                )
         except AlreadyExists as error:
             raise await _explained(registry, ctx, key, obj, error) from None
 
@@ -81,6 +83,9 @@ async def _explained(
     if metadata(obj).get("generateName"):
         error = AlreadyExists.no_unique_name(ctx.resource, name_of(obj))
     existing = await registry.objects.get(key)
-    if existing is not None and metadata(existing.parse()).get("deletionTimestamp"):
+    if existing is None:
+        return error
+    ctx.weight.at_least(existing.size)
+    if metadata(await ctx.weight.run(existing.parse)).get("deletionTimestamp"):
         return AlreadyExists(f"object is being deleted: {error.message}", details=error.details)
     return error

@@ -110,7 +110,9 @@ async def _mark(
 ) -> Result:
     if await ctx.weight.run(lambda: obj == current.parse()):
         return current
-    return await registry.objects.update(current, obj, ttl=registry.strategy.ttl(obj), dry_run=dry_run)
+    return await registry.objects.update(
+        current, obj, ttl=registry.strategy.ttl(obj), dry_run=dry_run, weight=ctx.weight
+    )
 
 
 async def _remove(

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 
+from pilothouse.apiserver.offload import Weight
 from pilothouse.apiserver.registry.operations import Result
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.stored_form import Keys, codec_of
@@ -78,24 +79,24 @@ class ObjectStore:
         return exact_copy(obj, self._codec.stored) if self._codec.raw is None else deepcopy(obj)
 
     @spanned("Create etcd3", lambda self, key, obj, **_: self._of_create(key, obj))
-    async def create(self, key: str, obj: Json, *, ttl: int, dry_run: bool) -> Result:
+    async def create(self, key: str, obj: Json, *, ttl: int, dry_run: bool, weight: Weight) -> Result:
         """Raises KeyExists."""
         if dry_run:
             if await self._store.get(key) is not None:
                 raise KeyExists(key)
-            return self._shown(obj)
-        data = self._encoded(obj)
+            return await weight.run(self._shown, obj)
+        data = await weight.run(self._encoded, obj)
         with self._create.measured():
             entry = await self._store.create(key, data, ttl=ttl)
         event("Txn call succeeded")
         return self._written(entry)
 
-    async def update(self, current: StoredObject, obj: Json, *, ttl: int, dry_run: bool) -> Result:
+    async def update(self, current: StoredObject, obj: Json, *, ttl: int, dry_run: bool, weight: Weight) -> Result:
         """Replace the object. A dry run returns the object at its current revision. Raises RevisionConflict,
         KeyNotFound."""
         if dry_run:
-            return self._shown(obj)
-        data = self._encoded(obj)
+            return await weight.run(self._shown, obj)
+        data = await weight.run(self._encoded, obj)
         with self._update.measured():
             entry = await self._store.update(current.key, data, expected=current.revision, ttl=ttl)
         event("Transaction committed")
@@ -206,4 +207,4 @@ class StoredResource:
 
     async def replace(self, current: StoredObject, obj: Json, *, dry_run: bool = False) -> Result:
         """Replace `current` by `obj`. Raises RevisionConflict or KeyNotFound if `current` is not the newest state."""
-        return await self.objects.update(current, obj, ttl=0, dry_run=dry_run)
+        return await self.objects.update(current, obj, ttl=0, dry_run=dry_run, weight=Weight(bytes=current.size))

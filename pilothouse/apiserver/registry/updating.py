@@ -76,7 +76,9 @@ class Update:
         async with self.registry.hooks.around_create(obj, dry_run=self.asked.options.dry_run) as objections:
             await creating.prepare(self.registry, self.ctx, obj, self.asked.validate_create, objections)
             ttl = self.registry.strategy.ttl(obj)
-            result = await self.registry.objects.create(key, obj, ttl=ttl, dry_run=self.asked.options.dry_run)
+            result = await self.registry.objects.create(
+                key, obj, ttl=ttl, dry_run=self.asked.options.dry_run, weight=self.ctx.weight
+            )
             return Updated(result, created=True)
 
     async def _update(self, current: StoredObject) -> Updated:
@@ -104,7 +106,9 @@ class Update:
         if await self.ctx.weight.run(_is_stored, current, self.registry.objects.stored, obj, old):
             return current
         ttl = self.registry.strategy.ttl(obj)
-        return await self.registry.objects.update(current, obj, ttl=ttl, dry_run=self.asked.options.dry_run)
+        return await self.registry.objects.update(
+            current, obj, ttl=ttl, dry_run=self.asked.options.dry_run, weight=self.ctx.weight
+        )
 
     def _check_uid(self, key: str, old: Json) -> None:
         """Raises Conflict if the uid differs. A missing object has no uid, so any required uid fails."""

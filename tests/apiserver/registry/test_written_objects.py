@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pilothouse.apiserver.offload import Weight
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy
@@ -29,14 +30,18 @@ async def registry(tmp_path: Path) -> AsyncIterator[RegistryStore]:
 async def test_a_write_returns_the_object_that_the_watch_cache_has(registry: RegistryStore) -> None:
     created = await _create(registry, "a")
     assert registry.cacher.held(created.key) is created
-    updated = await registry.objects.update(created, {**_config_map("a"), "data": {"v": "2"}}, ttl=0, dry_run=False)
+    updated = await registry.objects.update(
+        created, {**_config_map("a"), "data": {"v": "2"}}, ttl=0, dry_run=False, weight=Weight()
+    )
     assert registry.cacher.held(created.key) is updated
 
 
 async def test_a_write_returns_what_it_wrote_where_the_watch_cache_has_something_older(registry: RegistryStore) -> None:
     old = await _create(registry, "a")
     await registry.cacher.stop()
-    new = await registry.objects.update(old, {**_config_map("a"), "data": {"v": "2"}}, ttl=0, dry_run=False)
+    new = await registry.objects.update(
+        old, {**_config_map("a"), "data": {"v": "2"}}, ttl=0, dry_run=False, weight=Weight()
+    )
     assert isinstance(new, StoredObject)
     assert new.parse()["data"] == {"v": "2"}
     assert registry.cacher.held(old.key) is old
@@ -44,7 +49,7 @@ async def test_a_write_returns_what_it_wrote_where_the_watch_cache_has_something
 
 async def _create(registry: RegistryStore, name: str) -> StoredObject:
     key = f"/registry/configmaps/n/{name}"
-    created = await registry.objects.create(key, _config_map(name), ttl=0, dry_run=False)
+    created = await registry.objects.create(key, _config_map(name), ttl=0, dry_run=False, weight=Weight())
     assert isinstance(created, StoredObject)
     return created
 

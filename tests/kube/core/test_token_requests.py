@@ -13,6 +13,7 @@ import pytest
 from service_account_tokens import ISSUER, NOON, SetClock, write_key
 
 from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.offload import Weight
 from pilothouse.apiserver.registry.operations import RequestContext
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -63,7 +64,7 @@ class Api:
 async def store(registry: RegistryStore, name: str, **rest: Any) -> None:
     namespace = "ns" if registry.resource.namespaced else ""
     obj = {"metadata": {"name": name, "namespace": namespace, "uid": f"u-{name}"}, **rest}
-    await registry.objects.create(registry.keys.object(namespace, name), obj, ttl=0, dry_run=False)
+    await registry.objects.create(registry.keys.object(namespace, name), obj, ttl=0, dry_run=False, weight=Weight())
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from services import Cluster, service_cluster
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.offload import Weight
 from pilothouse.apiserver.registry.operations import RequestContext
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.request_info import request_info
@@ -35,7 +36,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
 async def store(registry: RegistryStore, name: str, **fields: Any) -> None:
     """Past all rules, so that endpoints can be on this machine."""
     obj = {"metadata": {"name": name, "namespace": "default", "uid": "u"}, **fields}
-    await registry.objects.create(registry.keys.object("default", name), obj, ttl=0, dry_run=False)
+    await registry.objects.create(registry.keys.object("default", name), obj, ttl=0, dry_run=False, weight=Weight())
 
 
 async def serve(cluster: Cluster, *, ip: str = "10.1.1.1", port: int = 8080, target: Json | None = TARGET) -> None:
