@@ -125,12 +125,12 @@ class AsgiExchange(Exchange):
         if not message.get("more_body"):
             self.receive_end()
 
-    async def _more_body(self) -> None:
+    async def _more_body(self, above: int = 0) -> None:
         """Receive directly, unless the watcher already receives: concurrent receivers are not allowed."""
         if self._watcher is None:
             await self._receive_message()
         else:
-            await super()._more_body()
+            await super()._more_body(above)
 
 
 def _start(status: int, headers: Headers) -> Message:

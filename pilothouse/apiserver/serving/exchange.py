@@ -78,6 +78,7 @@ class Exchange(ABC):
         "_body",
         "_body_waiter",
         "_left",
+        "_wakes_above",
         "body_size",
         "ended",
         "gone",
@@ -98,6 +99,7 @@ class Exchange(ABC):
         self.body_size = 0
         self._body: list[bytes | bytearray] = []
         self._body_waiter: asyncio.Future[None] | None = None
+        self._wakes_above = 0
         self._left: asyncio.Future[None] | None = None
 
     @property
@@ -214,7 +216,7 @@ class Exchange(ABC):
         while not self.ended:
             if self.gone:
                 raise ClientGone("the client went away before its request was complete")
-            await self._more_body()
+            await self._more_body(above=limit)
             if self.body_size > limit:
                 break
         if self.body_size > limit:
@@ -237,7 +239,9 @@ class Exchange(ABC):
                 self.want_more(AHEAD)
                 await self._more_body()
 
-    async def _more_body(self) -> None:
+    async def _more_body(self, above: int = 0) -> None:
+        """Wait until the body has ended or is larger than `above`, or the client has gone."""
+        self._wakes_above = above
         self._body_waiter = asyncio.get_running_loop().create_future()
         await self._body_waiter
 
@@ -252,7 +256,8 @@ class Exchange(ABC):
                 last = body[-1] = bytearray(last)
             last += data
         self.body_size += len(data)
-        self._wake()
+        if self.body_size > self._wakes_above:
+            self._wake()
 
     def receive_end(self) -> None:
         self.ended = True

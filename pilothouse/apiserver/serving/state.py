@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable
 from email.utils import formatdate
 from typing import Protocol
@@ -19,6 +20,8 @@ NEVER = float("inf")
 LAST_CALLS = (0.05, 0.05)
 """Grace periods in seconds for requests in flight at shutdown, which are answered instead of reset. There are two
 periods, because a delayed event loop may end a single wait before it reads pending input."""
+
+_BULK_TURNS = 4
 
 
 class Connection(Protocol):
@@ -34,12 +37,34 @@ class Connection(Protocol):
         """Close immediately."""
 
 
+class BulkTurns:
+    """Turns of connections with a large input: a few per turn of the loop, so that small requests hardly wait."""
+
+    _waiting: deque[Callable[[], None]]
+
+    def __init__(self) -> None:
+        self._waiting = deque()
+
+    def wait(self, turn: Callable[[], None]) -> None:
+        self._waiting.append(turn)
+        if len(self._waiting) == 1:
+            asyncio.get_running_loop().call_soon(self._run)
+
+    def _run(self) -> None:
+        turns = [self._waiting.popleft() for _ in range(min(_BULK_TURNS, len(self._waiting)))]
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._run)
+        for turn in turns:
+            turn()
+
+
 class ServingState:
     def __init__(self, handler: Handler, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self.handler = handler
         self.limits = limits
         self.parsers = chosen_parsers()
         self.connections: set[Connection] = set()
+        self.bulk_turns = BulkTurns()
         self._empty: asyncio.Future[None] | None = None
         self.draining = False
         self._clock = clock

@@ -18,6 +18,8 @@ from pilothouse.machinery.platform import unsent_bytes
 CHUNK: Final = 128 << 10
 """Write size of large bodies: TLS encrypts piecewise, and little data is queued."""
 
+_BULK: Final = 4 * TURN_BYTES
+"""Input above this size is processed beside that of few other connections at a time."""
 _FAREWELL: Final = 0.1
 """Seconds between checks for unsent data of a closing connection."""
 _LOOKS: Final = 2
@@ -41,7 +43,8 @@ class ClientConnection(asyncio.Protocol):
         self.lost = False
         self._writers: list[asyncio.Future[None]] = []
         self._reading = True  # the protocol accepts more data
-        self._unread = b""  # unprocessed input; reading is paused meanwhile
+        self._unread = b""  # input that is processed in turns; reading is paused meanwhile
+        self._processed = 0  # bytes of it
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)  # uvloop's transports are not subclasses of asyncio's
@@ -53,7 +56,7 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.lost = True
-        self._unread = b""
+        self.take_unread()
         self.state.forget(self)
         self._wake_writers()
 
@@ -74,19 +77,26 @@ class ClientConnection(asyncio.Protocol):
         raise NotImplementedError
 
     def _take_turn(self) -> None:
-        piece, self._unread = self._unread[:TURN_BYTES], self._unread[TURN_BYTES:]
+        piece = self._unread[self._processed : self._processed + TURN_BYTES]
+        self._processed += len(piece)
         if piece:
             self.receive(piece)
         if self.transport.is_closing():
-            self._unread = b""
-        elif self._unread:
-            self.loop.call_soon(self._take_turn)
-        elif self._reading:
-            self.transport.resume_reading()
+            self.take_unread()
+        elif self._processed < len(self._unread):
+            if len(self._unread) > _BULK:
+                self.state.bulk_turns.wait(self._take_turn)
+            else:
+                self.loop.call_soon(self._take_turn)
+        else:
+            self.take_unread()
+            if self._reading:
+                self.transport.resume_reading()
 
     def take_unread(self) -> bytes:
         """Return and clear the unprocessed input."""
-        unread, self._unread = self._unread, b""
+        unread = self._unread[self._processed :]
+        self._unread, self._processed = b"", 0
         return unread
 
     def pause(self) -> None:
