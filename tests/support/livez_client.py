@@ -2,9 +2,9 @@
 
     livez_client.py HOST PORT CA_FILE TOKEN PID
 
-For every line on standard input it writes the longest wait since the last one, in seconds. What it was kept waiting by
-the machine, and not by the server, does not count: the time for which a thread of the server, or this process, was
-ready to run and got no processor, as far as the system knows it.
+For every line on standard input it writes the longest wait since the last one, in seconds of the reference machine.
+Time for which the machine, and not the server, kept the client waiting does not count: threads of the server that were
+ready to run and got no processor, and a processor that is slower than the one for which limits were set.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from statistics import fmean
 
+from machine_speed import slowness
 from patience import PATIENCE
 
 _PAUSE = 0.001
@@ -61,38 +63,38 @@ def livez_client(host: str, port: int, *, ca_file: str, token: str, pid: int | N
 def _main(host: str, port: int, ca_file: str, token: str, pid: int) -> None:
     context = ssl.create_default_context(cafile=ca_file)
     connection = http.client.HTTPSConnection(host, port, context=context, timeout=PATIENCE)
-    longest = 0.0
+    longest, speeds = 0.0, []
     while True:
         longest = max(longest, _wait(connection, token, pid))
+        speeds.append(slowness())
         if select.select([sys.stdin], [], [], _PAUSE)[0]:
             if not sys.stdin.readline():
                 return
-            print(longest, flush=True)
-            longest = 0.0
+            print(longest / fmean(speeds), flush=True)
+            longest, speeds = 0.0, []
 
 
 def _wait(connection: http.client.HTTPSConnection, token: str, pid: int) -> float:
-    before, start = _kept_from_running(pid), time.monotonic()
+    before, start = _threads(pid), time.monotonic()
     connection.request("GET", "/livez", headers={"Authorization": f"Bearer {token}"})
     connection.getresponse().read()
-    waited, after = time.monotonic() - start, _kept_from_running(pid)
-    # Threads are kept from running at the same time, too: of the server's only the one that was kept longest counts.
-    server = max((seconds - before.get(thread, 0.0) for thread, seconds in after.items() if thread != _SELF), default=0)
-    return waited - server - (after.get(_SELF, 0.0) - before.get(_SELF, 0.0))
+    waited, after = time.monotonic() - start, _threads(pid)
+    ran, kept = (
+        sum(times[at] - before.get(thread, (0, 0))[at] for thread, times in after.items()) / 1e9 for at in (0, 1)
+    )
+    # Threads are kept from running at the same time, too, or while another one runs. The work of the server is the
+    # least that the client waited for.
+    return max(min(waited, ran), waited - kept)
 
 
-def _kept_from_running(pid: int) -> dict[Path, float]:
-    """Seconds, by thread."""
-    threads = [*Path(f"/proc/{pid}/task").glob("*/schedstat"), _SELF]
-    return {thread: _delay(thread) / 1e9 for thread in threads}
-
-
-def _delay(schedstat: Path) -> int:
-    """Nanoseconds; 0 where the system does not say, or the thread has ended."""
-    try:
-        return int(schedstat.read_text().split()[1])
-    except (OSError, IndexError):
-        return 0
+def _threads(pid: int) -> dict[Path, tuple[int, int]]:
+    """Return the nanoseconds for which each thread of the server and of this process ran, and was kept from running."""
+    found = {}
+    for thread in (*Path(f"/proc/{pid}/task").glob("*/schedstat"), _SELF):
+        with suppress(OSError, ValueError, IndexError):  # the thread has ended, or the system does not say
+            ran, kept = thread.read_text().split()[:2]
+            found[thread] = int(ran), int(kept)
+    return found
 
 
 if __name__ == "__main__":
