@@ -118,11 +118,25 @@ def field_conversion(resource: Resource) -> fields.Transform:
     return supported_fields({*resource.fields(nothing), *resource.extra_field_labels}, resource.unsupported_label)
 
 
-def tracked_access(registry: RegistryStore, *, manager: str = KUBE_APISERVER, subresource: str = "") -> OwnAccess:
-    """Return access to the stored version, or to the subresource of the registry's strategy."""
+def tracked_access(
+    registry: RegistryStore, *, manager: str = KUBE_APISERVER, subresource: str = "", also: Iterable[str] = ()
+) -> OwnAccess:
+    """Return access to the stored version, or to the subresource of the registry's strategy.
+
+    `also`: other versions with the same fields. Managers of unlisted versions lose their fields in a write.
+    """
     resource = served(registry, registry, subresource=subresource)
-    version = APIVersion(resource.kind.group_version, [resource])
-    return OwnAccess(registry, field_manager(resource, [version]), manager)
+    stored = resource.kind.group_version
+    others = (GroupVersion(stored.group, version) for version in also)
+    versions = [APIVersion(stored, [resource]), *(APIVersion(other, in_version(other, [resource])) for other in others)]
+    return OwnAccess(registry, field_manager(resource, versions), manager)
+
+
+def tracked_status(
+    registry: RegistryStore, strategy: Strategy, *, manager: str = KUBE_APISERVER, also: Iterable[str] = ()
+) -> OwnAccess:
+    """Return access to the status of the stored version. `also` as in `tracked_access`."""
+    return tracked_access(registry.with_strategy(strategy), manager=manager, subresource="status", also=also)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,11 @@ class OwnAccess:
 
         await self._update(obj, changed)
 
+    async def replace(self, current: StoredObject, obj: Json) -> None:
+        """Replace `current` by `obj`, without the rules of the resource. Raises RevisionConflict and KeyNotFound."""
+        self.fields.update(current.parse(), obj, self.manager)
+        await self.registry.replace(current, obj)
+
     async def apply(self, patch: Json) -> None:
         """Apply the patch by force. Raises NotFound."""
         await self._update(patch, lambda current: self.fields.apply(current, patch, self.manager, force=True))

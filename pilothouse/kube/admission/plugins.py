@@ -52,7 +52,7 @@ from pilothouse.kube.core.nodes.resource import NODES
 from pilothouse.kube.core.persistentvolumeclaims import PERSISTENT_VOLUME_CLAIMS
 from pilothouse.kube.core.persistentvolumes.resource import PERSISTENT_VOLUMES
 from pilothouse.kube.core.pods.resource import PODS
-from pilothouse.kube.core.resourcequotas import RESOURCE_QUOTAS
+from pilothouse.kube.core.resourcequotas import RESOURCE_QUOTAS, ResourceQuotaStatusStrategy
 from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
 from pilothouse.kube.networking.ingress_classes import INGRESS_CLASSES
 from pilothouse.kube.node.runtimeclasses import RUNTIME_CLASSES
@@ -60,7 +60,7 @@ from pilothouse.kube.resource.device_classes import DEVICE_CLASSES
 from pilothouse.kube.scheduling.pod_groups import POD_GROUPS
 from pilothouse.kube.scheduling.priorityclasses import PRIORITY_CLASSES
 from pilothouse.kube.scheduling.workloads import WORKLOADS
-from pilothouse.kube.served import tracked_access
+from pilothouse.kube.served import tracked_access, tracked_status
 from pilothouse.kube.storage.csidrivers import CSI_DRIVERS
 from pilothouse.kube.storage.storageclasses import STORAGE_CLASSES
 from pilothouse.machinery.dataclass import dataclass
@@ -226,7 +226,10 @@ PLUGINS = (
     Row(
         "ResourceQuota",
         ON,
-        lambda parts: ResourceQuota(StoredQuotas(parts.registries.open(RESOURCE_QUOTAS)), parts.stored(DEVICE_CLASSES)),
+        lambda parts: ResourceQuota(
+            StoredQuotas(tracked_status(parts.registries.open(RESOURCE_QUOTAS), ResourceQuotaStatusStrategy())),
+            parts.stored(DEVICE_CLASSES),
+        ),
     ),
     Row("AlwaysDeny", OFF, lambda parts: AlwaysDeny()),
 )

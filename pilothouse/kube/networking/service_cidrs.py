@@ -14,7 +14,7 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kinds.deletion import is_deleting
-from pilothouse.kube.served import tracked_access
+from pilothouse.kube.served import tracked_access, tracked_status
 from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.addresses import AT_MOST_TWO, ONE_PER_FAMILY, cidr_family
 from pilothouse.machinery.errors import AlreadyExists
@@ -28,6 +28,8 @@ from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE
 DEFAULT_NAME = "kubernetes"
 PERIOD = 10.0
 FIRST_PERIOD = 0.1
+_CONTROLLER = "kubernetes-service-cidr-controller"
+_OTHER_VERSIONS = ("v1beta1",)
 _PATH = root("spec", "cidrs")
 _log = logging.getLogger(__name__)
 
@@ -100,12 +102,14 @@ class DefaultServiceCIDR:
         self.known = asyncio.Event()
         """Set once the ServiceCIDR exists."""
         self._cidrs = [cidr.network for cidr in map(parse_cidr_sloppy, cidrs) if cidr is not None]
-        self._objects = tracked_access(registry)
-        self._statuses = tracked_access(registry.with_strategy(ServiceCIDRStatusStrategy()), subresource="status")
+        self._objects = tracked_access(registry, also=_OTHER_VERSIONS)
+        self._statuses = tracked_status(
+            registry, ServiceCIDRStatusStrategy(), manager=_CONTROLLER, also=_OTHER_VERSIONS
+        )
 
     async def start(self, context: HookContext) -> None:
         """Returns when the ServiceCIDR exists."""
-        context.spawn(self._keep(), name="kubernetes-service-cidr-controller")
+        context.spawn(self._keep(), name=_CONTROLLER)
         await self.known.wait()
 
     async def sync(self) -> None:
@@ -122,7 +126,7 @@ class DefaultServiceCIDR:
         elif cidrs != self._cidrs:
             _log.warning("the default ServiceCIDR %s does not match the flag's %s", cidrs, self._cidrs)
         elif not _is_judged(current):
-            await self._statuses.update(current, _set_ready)
+            await self._statuses.apply(_ready_status())
 
     async def _keep(self) -> None:
         while True:
@@ -134,15 +138,18 @@ class DefaultServiceCIDR:
             await asyncio.sleep(PERIOD if self.known.is_set() else FIRST_PERIOD)
 
     async def _create(self) -> None:
-        kind = SERVICE_CIDRS.kind
-        obj: Json = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": {"name": DEFAULT_NAME}}
         try:
-            await self._objects.create(obj | {"spec": {"cidrs": self._cidrs}, "status": {}})
+            await self._objects.create(_default_object() | {"spec": {"cidrs": self._cidrs}, "status": {}})
         except AlreadyExists:
             return
 
     def _add_second_family(self, current: Json) -> None:
         current["spec"]["cidrs"] = self._cidrs
+
+
+def _default_object() -> Json:
+    kind = SERVICE_CIDRS.kind
+    return {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": {"name": DEFAULT_NAME}}
 
 
 def _is_judged(cidr: Json) -> bool:
@@ -151,15 +158,8 @@ def _is_judged(cidr: Json) -> bool:
     return any(condition.get("type") == "Ready" and condition.get("status") != "Unknown" for condition in conditions)
 
 
-def _set_ready(cidr: Json) -> None:
-    conditions = (cidr.get("status") or {}).get("conditions") or []
-    ready = {
-        "type": "Ready",
-        "status": "True",
-        "lastTransitionTime": now(),
-        "reason": "",
-        "message": "Kubernetes default Service CIDR is ready",
-    }
-    cidr["status"] = {
-        "conditions": [*(condition for condition in conditions if condition.get("type") != "Ready"), ready]
-    }
+def _ready_status() -> Json:
+    """Return the applied configuration that makes the ServiceCIDR ready."""
+    message = "Kubernetes default Service CIDR is ready"
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": now(), "message": message}
+    return _default_object() | {"status": {"conditions": [ready]}}

@@ -49,6 +49,17 @@ async def test_writers_at_the_same_time_share_what_is_left(server: API) -> None:
     assert await used(server, "q") == {"count/configmaps": "3"}
 
 
+async def test_usage_belongs_to_the_server_once_it_is_charged(server: API) -> None:
+    await quota(server, "q", {"configmaps": "5", "pods": "1"}, {"configmaps": "1", "pods": "0"})
+    assert (await server.request("POST", CONFIG_MAPS, config_map("c"))).status == 201
+    entries = (await server.request("GET", f"{QUOTAS}/q")).json["metadata"]["managedFields"]
+    (own,) = [entry for entry in entries if entry["manager"] == "kube-apiserver"]
+    assert (own["operation"], own["apiVersion"], own["subresource"]) == ("Update", "v1", "status")
+    assert own["fieldsV1"] == {"f:status": {"f:used": {"f:configmaps": {}}}}
+    (status,) = [entry for entry in entries if entry.get("subresource") == "status" and entry is not own]
+    assert status["fieldsV1"]["f:status"]["f:used"] == {".": {}, "f:pods": {}}
+
+
 async def test_every_quota_that_counts_an_object_is_charged(server: API) -> None:
     await quota(server, "a", {"configmaps": "5"}, {"configmaps": "1"})
     await quota(server, "b", {"count/configmaps": "1", "pods": "1"}, {"count/configmaps": "0", "pods": "0"})

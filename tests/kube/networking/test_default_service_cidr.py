@@ -30,6 +30,18 @@ async def test_it_is_made_from_the_flag_and_ready(tmp_path: Path) -> None:
     assert condition == {"type": "Ready", "status": "True", "reason": "", "message": message}
 
 
+async def test_its_status_is_applied_by_the_controller(tmp_path: Path) -> None:
+    async with service_cluster(tmp_path, SINGLE) as cluster:
+        entries = (await default_cidr(cluster))["metadata"]["managedFields"]
+    owners = [(entry["manager"], entry["operation"], entry.get("subresource")) for entry in entries]
+    assert owners == [
+        ("kubernetes-service-cidr-controller", "Apply", "status"),
+        ("kube-apiserver", "Update", None),
+    ]
+    ready = {".": {}, "f:lastTransitionTime": {}, "f:message": {}, "f:status": {}, "f:type": {}}
+    assert entries[0]["fieldsV1"] == {"f:status": {"f:conditions": {'k:{"type":"Ready"}': ready}}}
+
+
 async def test_it_grows_by_a_second_family_and_never_shrinks(tmp_path: Path) -> None:
     async with service_cluster(tmp_path, SINGLE):
         pass

@@ -10,8 +10,7 @@ from weakref import WeakValueDictionary
 from pilothouse.apiserver.admission.interface import Attributes, Handler, Operation, refused
 from pilothouse.apiserver.registry.compiled import CompiledObjects
 from pilothouse.apiserver.registry.errors import MODIFIED, map_storage_errors
-from pilothouse.apiserver.registry.own_access import parse_all
-from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.own_access import OwnAccess, parse_all
 from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict
 from pilothouse.controllers.resourcequota.evaluator import extended_resources, is_counted
 from pilothouse.kinds import resources
@@ -78,8 +77,10 @@ class ResourceQuota(Handler):
 
 
 class StoredQuotas:
-    def __init__(self, registry: RegistryStore) -> None:
-        self._registry = registry
+    def __init__(self, statuses: OwnAccess) -> None:
+        """`statuses` writes the status of quotas."""
+        self._statuses = statuses
+        self._registry = registry = statuses.registry
         self._quotas = CompiledObjects(registry, namespace_of)
         self._of: Sequence[str] = ()
         self._namespaces: frozenset[str] = frozenset()
@@ -107,7 +108,7 @@ class StoredQuotas:
             quota = current.parse()
             quota["status"]["used"] = resources.written(charge.used)
             try:
-                await self._registry.replace(current, quota)
+                await self._statuses.replace(current, quota)
             except (RevisionConflict, KeyNotFound):
                 return False
         return True

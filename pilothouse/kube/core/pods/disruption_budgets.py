@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.registry.errors import map_storage_errors
-from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden, NotFound
@@ -27,12 +27,14 @@ _REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
 
 @dataclass(frozen=True, slots=True)
 class StoredBudgets:
-    registry: RegistryStore
+    statuses: OwnAccess
+    """Writes the status of budgets."""
 
     async def of(self, pod: Json) -> list[Json]:
         """Return the budgets with a selector that matches the pod."""
-        with map_storage_errors(self.registry.resource.group_resource):
-            page = await self.registry.list_newest(namespace_of(pod))
+        registry = self.statuses.registry
+        with map_storage_errors(registry.resource.group_resource):
+            page = await registry.list_newest(namespace_of(pod))
         return [budget for budget in (stored.parse() for stored in page.objects) if _guards(budget, pod)]
 
     async def spend(self, budget: Json, pod_name: str, *, dry_run: bool) -> None:
@@ -41,10 +43,11 @@ class StoredBudgets:
         Raises TooManyRequests or Forbidden if the budget is exhausted, Timeout after too many conflicts.
         """
         namespace, name = namespace_of(budget), name_of(budget)
+        registry = self.statuses.registry
         for _ in range(_ATTEMPTS):
-            resource = self.registry.resource.group_resource
+            resource = registry.resource.group_resource
             with map_storage_errors(resource, name):
-                stored = await self.registry.newest(namespace, name)
+                stored = await registry.newest(namespace, name)
             if stored is None:
                 raise NotFound.of(resource, name)
             spent = stored.parse()
@@ -70,7 +73,7 @@ class StoredBudgets:
             # The controller does not count disrupted pods as available.
             status.setdefault("disruptedPods", {})[pod_name] = now()
             try:
-                await self.registry.replace(stored, spent)
+                await self.statuses.replace(stored, spent)
             except RevisionConflict:
                 continue
             return

@@ -29,9 +29,9 @@ from pilothouse.kube.core.pods.strategy import (
     PodResizeStrategy,
     PodStatusStrategy,
 )
-from pilothouse.kube.policy.poddisruptionbudgets import POD_DISRUPTION_BUDGETS
+from pilothouse.kube.policy.poddisruptionbudgets import POD_DISRUPTION_BUDGETS, PodDisruptionBudgetStatusStrategy
 from pilothouse.kube.registries import Registries
-from pilothouse.kube.served import served
+from pilothouse.kube.served import served, tracked_status
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind
 
@@ -53,7 +53,8 @@ def node_proxy(registries: Registries, connections: PodConnections) -> ServedRes
 def pod_storages(registries: Registries, connections: PodConnections) -> list[ServedResource]:
     registry = registries.open(PODS)
     bindings = BindingStorage(registry)
-    evictions = EvictionStorage(registry, StoredBudgets(registries.open(POD_DISRUPTION_BUDGETS)))
+    budgets = tracked_status(registries.open(POD_DISRUPTION_BUDGETS), PodDisruptionBudgetStatusStrategy())
+    evictions = EvictionStorage(registry, StoredBudgets(budgets))
     return [
         replace(served(registry), convert_field=convert_field),
         *_views(registry),

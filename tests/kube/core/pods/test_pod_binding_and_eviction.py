@@ -139,6 +139,26 @@ async def test_eviction_is_counted_in_the_budget(server: API) -> None:
     ]
 
 
+async def test_status_of_the_budget_belongs_to_the_server_after_an_eviction(server: API) -> None:
+    await run(server)
+    await guard(server, disruptionsAllowed=1, currentHealthy=2, desiredHealthy=1)
+    assert (await evict(server)).status == 201
+    entries = (await server.request("GET", f"{BUDGETS}/b")).json["metadata"]["managedFields"]
+    (own,) = [entry for entry in entries if entry["manager"] == "kube-apiserver"]
+    assert (own["operation"], own["apiVersion"], own["subresource"]) == ("Update", "policy/v1", "status")
+    condition = {f"f:{name}": {} for name in ("lastTransitionTime", "message", "observedGeneration", "reason")}
+    condition |= {"f:status": {}, "f:type": {}}
+    assert own["fieldsV1"] == {
+        "f:status": {
+            "f:conditions": {".": {}, 'k:{"type":"DisruptionAllowed"}': {".": {}, **condition}},
+            "f:disruptedPods": {".": {}, "f:p": {}},
+            "f:disruptionsAllowed": {},
+        }
+    }
+    others = [entry["fieldsV1"] for entry in entries if entry["manager"] != "kube-apiserver"]
+    assert all("f:disruptionsAllowed" not in fields.get("f:status", {}) for fields in others)
+
+
 async def test_a_dry_run_evicts_nothing_and_spends_nothing(server: API) -> None:
     await run(server)
     await guard(server, disruptionsAllowed=1, currentHealthy=2, desiredHealthy=1)
