@@ -47,12 +47,8 @@ if TYPE_CHECKING:
 
 
 _CACHES_FILL_WITHIN = 60.0
-_HOOKS_WITHOUT_WORK = (
-    "start-apiserver-admission-initializer",
-    "storage-object-count-tracker-hook",
-    "peer-endpoint-reconciler-controller",
-)
-"""No work: admission is ready with the server, objects are counted in the caches, and there are no peers."""
+_HOOKS_WITHOUT_WORK = ("start-apiserver-admission-initializer", "storage-object-count-tracker-hook")
+"""No work: admission is ready with the server, and objects are counted in the caches."""
 
 
 @dataclass(frozen=True, slots=True)

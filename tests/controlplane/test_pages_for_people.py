@@ -19,7 +19,6 @@ HOOKS = [
     "start-apiserver-admission-initializer",
     "generic-apiserver-start-informers",
     "storage-object-count-tracker-hook",
-    "peer-endpoint-reconciler-controller",
 ]
 
 
@@ -86,3 +85,15 @@ async def test_upstreams_checks_are_there(api: API) -> None:
     ready = (await api.request("GET", "/readyz?verbose")).body
     for check in ("informer-sync", *(f"poststarthook/{hook}" for hook in HOOKS)):
         assert f"[+]{check} ok\n".encode() in ready
+
+
+async def test_the_proxy_to_peers_is_shown_as_disabled(api: API) -> None:
+    """Requests for resources of a newer peer are not proxied, so neither a gate nor a check may claim it."""
+    metrics = (await api.request("GET", "/metrics")).body.decode().splitlines()
+    gate = 'kubernetes_feature_enabled{name="UnknownVersionInteroperabilityProxy",stage="BETA"} 0'
+    assert any(line.startswith(gate) for line in metrics)
+    assert b"peer" not in (await api.request("GET", "/readyz?verbose")).body
+    leases = (await api.request("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases")).json["items"]
+    identity = [each for each in leases if "apiserver.kubernetes.io/identity" in each["metadata"].get("labels", {})]
+    assert len(identity) == 1
+    assert "annotations" not in identity[0]["metadata"]

@@ -80,7 +80,7 @@ _OF_OTHERS = """
 _OF_THE_INSIDE = """
     APIServingWithRoutine ConcurrentWatchObjectDecode ContextualLogging DeclarativeValidationBeta
     DeclarativeValidationTakeover DetectCacheInconsistency ListFromCacheSnapshot LoggingAlphaOptions LoggingBetaOptions
-    NativeHistograms StorageNamespaceIndex UnauthenticatedHTTP2DOSMitigation UnknownVersionInteroperabilityProxy
+    NativeHistograms StorageNamespaceIndex UnauthenticatedHTTP2DOSMitigation
 """
 
 WITHOUT_EFFECT = frozenset({*_OF_OTHERS.split(), *_OF_THE_INSIDE.split(), ALL_ALPHA, ALL_BETA})
@@ -156,7 +156,10 @@ class FeatureGates:
         for name, spec in KNOWN.items():
             value = self.enabled(name)
             if value != spec.default and not spec.locked and name not in HONOURED | WITHOUT_EFFECT:
-                yield f"feature gate {name}={str(value).lower()} is not supported by this version"
+                problem = f"feature gate {name}={str(value).lower()} is not supported by this version"
+                group = ALL_ALPHA if spec.stage == ALPHA else ALL_BETA
+                remedy = f": {group} sets it unless you add {name}={str(spec.default).lower()}"
+                yield problem if name in self.changed else problem + remedy
 
 
 class _ResolvedGates:

@@ -1,7 +1,7 @@
 """Feature gates of Kubernetes v1.36: stage, default, and whether the gate is locked.
 
 The data is from upstream's versioned_feature_list.yaml and client-go's known_features.go, as kube-apiserver v1.36.4
-reports it in its metric kubernetes_feature_enabled.
+reports it in its metric kubernetes_feature_enabled, except for gates that this server does not implement.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ _BETA_ON = """
     StrictIPCIDRValidation StructuredAuthenticationConfigurationEgressSelector
     StructuredAuthenticationConfigurationJWKSMetrics TokenRequestServiceAccountUIDValidation
     TopologyManagerPolicyBetaOptions TranslateStreamCloseWebsocketRequests UnauthenticatedHTTP2DOSMitigation
-    UnknownVersionInteroperabilityProxy UnlockWhileProcessingFIFO WatchCacheInitializationPostStartHook WatchList
-    WatchListClient WindowsGracefulNodeShutdown
+    UnlockWhileProcessingFIFO WatchCacheInitializationPostStartHook WatchList WatchListClient
+    WindowsGracefulNodeShutdown
 """
 
 _BETA_OFF = """
@@ -71,6 +71,11 @@ _BETA_OFF = """
     DRADeviceTaintRules LocalStorageCapacityIsolationFSQuotaMonitoring MaxUnavailableStatefulSet
     PodCertificateRequest SELinuxMount SchedulerAsyncAPICalls StorageVersionMigrator
 """
+
+_BETA_NOT_IMPLEMENTED = """
+    UnknownVersionInteroperabilityProxy
+"""
+# Enabled upstream. This server proxies no request to peers, so the gate is shown as disabled and cannot be enabled.
 
 _GA_ON = """
     AllowServiceExternalIPs CustomCPUCFSQuotaPeriod DRAPrioritizedList InformerResourceVersion
@@ -120,6 +125,7 @@ _GATES = (
     (Spec(ALPHA, False), _ALPHA_OFF),
     (Spec(BETA, True), _BETA_ON),
     (Spec(BETA, False), _BETA_OFF),
+    (Spec(BETA, False), _BETA_NOT_IMPLEMENTED),
     (Spec(GA, True), _GA_ON),
     (Spec(GA, True, locked=True), _GA_ON_LOCKED),
     (Spec(DEPRECATED, True), _DEPRECATED_ON),

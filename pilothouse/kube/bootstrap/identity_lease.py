@@ -15,7 +15,6 @@ from functools import partial
 
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.periodic import repeat, try_once
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
@@ -24,7 +23,6 @@ from pilothouse.machinery.times import Clock, now_micro, parse_micro_time, syste
 NAMESPACE = "kube-system"
 IDENTITY_LABEL = {"apiserver.kubernetes.io/identity": "kube-apiserver"}
 HOSTNAME_LABEL = "kubernetes.io/hostname"
-ADDRESS_ANNOTATION = "kubernetes.io/peer-advertise-address"
 DURATION = 3600
 RENEW_EVERY = 10.0
 COLLECT_EVERY = 3600.0
@@ -42,12 +40,11 @@ def server_id(host: str) -> str:
 
 
 class IdentityLease:
-    def __init__(self, leases: OwnAccess, *, host: str, address: PublicAddress, clock: Clock = system_clock) -> None:
+    def __init__(self, leases: OwnAccess, *, host: str, clock: Clock = system_clock) -> None:
         self.name = server_id(host)
         self._holder = f"{self.name}_{uuid.uuid4()}"
         self._leases = leases
         self._host = host
-        self._address = address
         self._clock = clock
         self._turn = asyncio.Lock()
         self._stopped = False
@@ -84,7 +81,6 @@ class IdentityLease:
     def _mark(self, lease: Json) -> None:
         lease["spec"]["renewTime"] = now_micro(self._clock)
         metadata(lease).setdefault("labels", {}).update(IDENTITY_LABEL | {HOSTNAME_LABEL: self._host})
-        metadata(lease).setdefault("annotations", {})[ADDRESS_ANNOTATION] = str(self._address)
 
     async def _delete(self) -> None:
         await self._leases.delete(self.name, namespace=NAMESPACE)

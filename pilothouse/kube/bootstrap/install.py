@@ -65,7 +65,7 @@ class Bootstrap:
         self._add(server, "start-system-namespaces-controller", namespaces.start)
         self._add(server, "start-cluster-authentication-info-controller", trust.start)
         leases = tracked_access(self.registries.open(leases_with(self.registries.features)))
-        lease = IdentityLease(leases, host=hostname(), address=self.address)
+        lease = IdentityLease(leases, host=hostname())
         collector = IdentityLeaseGarbageCollector(leases)
         self._add(server, "start-kube-apiserver-identity-lease-controller", lease.start)
         self._add_last(server, "stop-kube-apiserver-identity-lease-controller", lease.stop)

@@ -27,6 +27,18 @@ from pilothouse.apiserver.server.known_features import DEPENDENCIES, KNOWN
             {"GangScheduling": True},
             ["GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]"],
         ),
+        (
+            {"UnknownVersionInteroperabilityProxy": True},
+            ["feature gate UnknownVersionInteroperabilityProxy=true is not supported by this version"],
+        ),
+        (
+            {"AllBeta": True},
+            [
+                "feature gate UnknownVersionInteroperabilityProxy=true is not supported by this version: "
+                "AllBeta sets it unless you add UnknownVersionInteroperabilityProxy=false"
+            ],
+        ),
+        ({"AllBeta": True, "UnknownVersionInteroperabilityProxy": False}, []),
         ({"KubeletCrashLoopBackOffMax": False, "EventedPLEG": True, "AllAlpha": False, "BtreeWatchCache": True}, []),
     ],
 )

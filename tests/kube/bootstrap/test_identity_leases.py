@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pilothouse.apiserver.registry.own_access import OwnAccess
-from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.identity_lease import (
     IDENTITY_LABEL,
     NAMESPACE,
@@ -35,7 +34,7 @@ def time() -> Time:
 
 @pytest.fixture
 def lease(leases: OwnAccess, time: Time) -> IdentityLease:
-    return IdentityLease(leases, host="vm", address=PublicAddress("192.0.2.2", 6443), clock=time)
+    return IdentityLease(leases, host="vm", clock=time)
 
 
 async def _read(leases: OwnAccess, lease: IdentityLease) -> Json | None:
@@ -59,7 +58,7 @@ async def test_a_renewal_moves_the_time_and_puts_the_labels_right(
     assert found is not None
     assert found["spec"] == made["spec"] | {"renewTime": "2026-03-01T12:00:10.250000Z"}
     assert found["metadata"]["labels"] == {"mine": "stays"} | made["metadata"]["labels"]
-    assert found["metadata"]["annotations"] == {"kubernetes.io/peer-advertise-address": "192.0.2.2:6443"}
+    assert "annotations" not in found["metadata"], "peers proxy requests only to servers that publish an address"
 
 
 async def test_a_lease_that_was_deleted_is_made_again(leases: OwnAccess, lease: IdentityLease) -> None:
