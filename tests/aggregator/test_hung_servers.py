@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 from custom_resources import eventually
+from patience import PATIENCE
 from tls_backends import Pki, api_service, backend, external_service
 from whole_server import whole_server
 
@@ -51,7 +52,7 @@ async def test_watches_on_a_hung_server_hold_no_seats(tmp_path: Path) -> None:
         # The administrator is exempt from flow control; others are not.
         watches = [asyncio.create_task(server.request("GET", WATCH, impersonate_user="amy")) for _ in range(WATCHES)]
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(PATIENCE):
                 await hung.all_came.wait()
             assert (await server.request("GET", "/api/v1/namespaces/default", impersonate_user="bob")).status == 200
         finally:

@@ -11,6 +11,7 @@ from time import thread_time
 from typing import Any
 
 import pytest
+from machine_speed import slowness
 from shelves import BOOKS, RESOURCE, ReadOnlyShelf, Shelf, book, context, served
 
 from pilothouse.apiserver.endpoints.install import verbs_of
@@ -268,7 +269,7 @@ async def test_ten_thousand_objects_do_not_hold_the_loop(tmp_path: Path) -> None
         shelf.put("book-7", "changed")
         held.append(await _longest_hold(books.list(limit=1)))
         assert (await books.get("book-7"))["spec"]["title"] == "changed"
-    assert max(held) < 0.3, held  # all at once, it would be more than half a second
+    assert max(held) < 0.3 * slowness(pieces=20), held  # all at once, it would be more than half a second
 
 
 async def _longest_hold(work: Coroutine[Any, Any, object]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from patience import PATIENCE
 from whole_server import whole_server
 
 kr8s = pytest.importorskip("kr8s")
@@ -26,6 +27,6 @@ async def test_kr8s_creates_finds_changes_watches_and_deletes_objects() -> None:
             assert (event, each.name) == ("ADDED", "one")
             break
         await one.delete()
-        await one.wait("delete", timeout=10)
+        await one.wait("delete", timeout=PATIENCE)
         assert not await one.exists()
         assert "configmaps" in {each["name"] for each in await api.api_resources()}

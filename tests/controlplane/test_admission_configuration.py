@@ -9,6 +9,7 @@ import pytest
 from admission_webhooks import allow
 from aiohttp import web
 from certificates_fixture import TestCA
+from patience import PATIENCE
 from webhook_server import FixedResolver, webhook_server
 
 from pilothouse.apiserver.webhook.client import WebhookClients
@@ -128,7 +129,7 @@ async def test_a_webhook_sees_who_calls_it(tmp_path: Path) -> None:
 
     async with webhook_server(answer, client_ca=ca) as server:
         clients = WebhookClients(FixedResolver(), credentials=find["ValidatingAdmissionWebhook"])
-        await clients.post(server.by_url(), {}, timeout=10)
+        await clients.post(server.by_url(), {}, timeout=PATIENCE)
         await clients.close()
     assert shown[0] == "Bearer t"
     assert "apiserver" in shown[1]

@@ -35,7 +35,7 @@ async def app(tmp_path: Path) -> AsyncIterator[AsgiApp]:
     flags = [f"--data-dir={tmp_path / 'data'}", f"--token-auth-file={tokens}", "--controllers=-*"]
     options = complete(Options.parse(flags))
     Certificates.ensure(options)
-    store = await open_store(options.etcd, Path(options.pilothouse.data_dir), timeout=60.0)
+    store = await open_store(options.etcd, Path(options.pilothouse.data_dir), timeout=PATIENCE)
     config = new_config(options, store)
     prepared = prepare(config)
     stop, ready = asyncio.Event(), asyncio.Event()

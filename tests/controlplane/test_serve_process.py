@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from serving_process import ServeProcess, parsed, refused
 
 from pilothouse.machinery.release import GIT_VERSION
@@ -301,7 +302,7 @@ def test_a_service_manager_that_waits_is_told_when_it_is_ready(
 ) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices:
         notices.bind(str(tmp_path / "notify"))
-        notices.settimeout(60)
+        notices.settimeout(PATIENCE)
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
         serve()
         assert notices.recv(100) == b"READY=1\n"

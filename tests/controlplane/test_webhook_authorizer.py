@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE
 from review_webhooks import Decide, ReviewServer, review_server, write_kubeconfig
 
 from pilothouse.apiserver.authn.user import User
@@ -25,7 +26,7 @@ PODS = Attributes(JANE, "list", is_resource=True, version="v1", resource="pods",
 @asynccontextmanager
 async def asking(decide: Decide, folder: Path, **config: Any) -> AsyncIterator[tuple[WebhookAuthorizer, ReviewServer]]:
     async with review_server(decide) as server:
-        webhook = KubeconfigReviews(server.kubeconfig(folder), timeout=5, initial_backoff=0.0)
+        webhook = KubeconfigReviews(server.kubeconfig(folder), timeout=PATIENCE, initial_backoff=0.0)
         try:
             yield WebhookAuthorizer(webhook, WebhookConfig("w", **config)), server
         finally:
@@ -106,7 +107,7 @@ async def test_a_webhook_that_refuses_to_answer_is_not_asked_again(tmp_path: Pat
 async def test_a_webhook_of_another_ca_is_not_believed(tmp_path: Path) -> None:
     async with review_server(lambda review: {"allowed": True}) as other, review_server(lambda review: {}) as ours:
         file = write_kubeconfig(tmp_path, f"https://127.0.0.1:{other.server.port}/", ours.server.ca_bundle)
-        webhook = KubeconfigReviews(file, timeout=5, initial_backoff=0.0)
+        webhook = KubeconfigReviews(file, timeout=PATIENCE, initial_backoff=0.0)
         answer = await WebhookAuthorizer(webhook, WebhookConfig("w")).authorize(PODS)
         await webhook.close()
     assert (answer.decision, other.reviews) == (Decision.NO_OPINION, [])

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from review_webhooks import Decide, review_server
 
 from pilothouse.apiserver.authn.interface import InvalidToken
@@ -18,7 +19,7 @@ from pilothouse.machinery.objects import Json
 @asynccontextmanager
 async def asking(decide: Decide, folder: Path, version: str = "v1") -> AsyncIterator[WebhookTokens]:
     async with review_server(decide) as server:
-        webhook = KubeconfigReviews(server.kubeconfig(folder), timeout=5, initial_backoff=0.0)
+        webhook = KubeconfigReviews(server.kubeconfig(folder), timeout=PATIENCE, initial_backoff=0.0)
         yield WebhookTokens(webhook, version=version, audiences=("api",))
         await webhook.close()
 

@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 from hostile_scripts import COMMANDS, LARGE, HostileCommand, calling_each_other, doubling, environment_of_doublings
 from livez_client import LivezClient, livez_client
+from patience import PATIENCE
 from serving_process import ServeProcess
 from simulated_sessions import SimulatedPods
 
@@ -114,7 +115,7 @@ async def test_many_busy_scripts_leave_the_server_to_others_and_end_with_their_c
     assert min(waits) <= LONGEST_WAIT
     await asyncio.gather(*(socket.close() for socket in sockets))
     used = server.processor_seconds
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         await asyncio.sleep(1)
         while (after := server.processor_seconds) - used > 0.3:  # scripts that go on use half of a processor
             used = after
@@ -127,7 +128,7 @@ async def test_a_command_ends_with_its_pod(pods: SimulatedPods) -> None:
     while await pods.exec("short-lived", ["test", "-e", "/tmp/here"]) != 0:  # noqa: ASYNC110
         await asyncio.sleep(0.02)
     await pods.delete("short-lived")
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         assert await running == 137
 
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from patience import PATIENCE
 from simulated_container import Box
 
 from pilothouse.nodes.containers.budget import Budget, Cause, Holding, Killed, Limits, Machine
@@ -208,7 +209,7 @@ async def test_a_waiter_that_is_cancelled_does_not_keep_the_turn() -> None:
         waiting = asyncio.create_task(machine.take_turn())
         await asyncio.sleep(0)
         waiting.cancel()
-    async with asyncio.timeout(10), machine.turn():
+    async with asyncio.timeout(PATIENCE), machine.turn():
         pass
 
 

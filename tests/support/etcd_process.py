@@ -13,6 +13,7 @@ from pathlib import Path
 
 import grpc
 from aetcd import rpc
+from patience import PATIENCE
 
 NO_ETCD_THAT_KEEPS_WRITES = "etcd 3.5.0 to 3.5.2 may lose writes when it is killed under load (etcd issue 13766)"
 NO_ETCD_THAT_ANSWERS = "PILOTHOUSE_TEST_ETCD names no etcd that can be asked for progress (3.5.13 or later)"
@@ -115,4 +116,4 @@ class EtcdProcess:
     def delete_all(self) -> None:
         with grpc.insecure_channel(self.url.removeprefix("http://")) as channel:
             everything = rpc.DeleteRangeRequest(key=b"\0", range_end=b"\0")
-            rpc.KVStub(channel).DeleteRange(everything, wait_for_ready=True, timeout=20)
+            rpc.KVStub(channel).DeleteRange(everything, wait_for_ready=True, timeout=PATIENCE)

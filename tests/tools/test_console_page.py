@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from node_packages import NO_NODE, node_is_there
+from patience import PATIENCE
 
 from tools.console_page import NotBuilt, build_page
 
@@ -79,7 +80,7 @@ def test_a_registry_that_never_answers_is_given_up_and_npm_is_ended(
     with pytest.raises(NotBuilt, match=r"^`npm ci` made no progress for 2 s$"):
         build_page(console, tmp_path / "page", patience=2)
     for connection in [*silent_registry]:
-        connection.settimeout(60)
+        connection.settimeout(PATIENCE)
         while connection.recv(65536):  # ends when npm's last process does
             pass
 

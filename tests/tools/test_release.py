@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from patience import PATIENCE
 
 import pilothouse
 
@@ -62,7 +63,7 @@ def _is_unproven(row: dict[str, str]) -> bool:
 
 def test_the_smoke_test_of_the_installed_package_passes_here() -> None:
     ran = subprocess.run(
-        [sys.executable, ROOT / ".ci/smoke.py"], capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, ROOT / ".ci/smoke.py"], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert re.search(r"^https://127\.0\.0\.1:\d+/readyz: 200 ok$", ran.stdout, re.M), ran.stdout + ran.stderr
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from patience import PATIENCE
 from serving_harness import eventually
 from transport_double import Pipe
 
@@ -218,6 +219,8 @@ print(chosen_parsers().name, chosen_parsers().name)
 
 
 def test_without_zttp_the_fallback_is_used_and_one_line_says_so() -> None:
-    ran = subprocess.run([sys.executable, "-c", _WITHOUT_ZTTP], capture_output=True, text=True, check=True, timeout=60)
+    ran = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_ZTTP], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
     assert ran.stdout == "python python\n"
     assert ran.stderr.count("zttp cannot be imported") == 1

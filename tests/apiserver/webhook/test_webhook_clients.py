@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from certificates_fixture import TestCA
+from patience import PATIENCE
 from webhook_server import FixedResolver, WebhookServer, webhook_server
 
 from pilothouse.apiserver.webhook.client import WebhookClients
@@ -83,7 +84,7 @@ async def test_a_service_is_resolved_and_its_certificate_must_have_its_name(
 ) -> None:
     resolver.add("hook", hook.port)
     resolver.add("other", hook.port)
-    assert (await clients.post(hook.by_service(), REVIEW, timeout=10))["response"] == REVIEW
+    assert (await clients.post(hook.by_service(), REVIEW, timeout=PATIENCE))["response"] == REVIEW
     failed = await problem(clients, hook.by_service("other"))
     assert str(failed) == (
         'Post "https://other.default.svc:443/convert?timeout=10s": tls: failed to verify certificate: '
@@ -145,7 +146,7 @@ async def test_a_slow_webhook_is_left_at_the_deadline(clients: WebhookClients, h
 
 async def test_connections_are_kept_and_a_lost_one_is_replaced(clients: WebhookClients, hook: WebhookServer) -> None:
     for _ in range(3):
-        await clients.post(hook.by_url(), REVIEW, timeout=10)
+        await clients.post(hook.by_url(), REVIEW, timeout=PATIENCE)
     assert len(hook.peers) == 1
 
     async def hang_up_once(request: web.Request) -> web.StreamResponse:
@@ -155,7 +156,7 @@ async def test_connections_are_kept_and_a_lost_one_is_replaced(clients: WebhookC
         return web.Response()
 
     hook.answer = hang_up_once
-    assert (await clients.post(hook.by_url(), REVIEW, timeout=10))["response"] == REVIEW
+    assert (await clients.post(hook.by_url(), REVIEW, timeout=PATIENCE))["response"] == REVIEW
     assert len(hook.peers) == 2
 
 
@@ -251,7 +252,7 @@ async def test_a_webhook_that_asks_for_patience_is_asked_again(clients: WebhookC
         return web.Response(status=429, headers={"retry-after": "0"})
 
     hook.answer = busy
-    assert (await clients.post(hook.by_url(), REVIEW, timeout=10))["response"] == REVIEW
+    assert (await clients.post(hook.by_url(), REVIEW, timeout=PATIENCE))["response"] == REVIEW
     assert hook.calls == 2
 
 
@@ -273,7 +274,7 @@ async def test_an_answer_may_come_compressed_but_not_to_burst(hook: WebhookServe
     hook.answer = compressed
     clients = WebhookClients(resolver, max_answer=1 << 20)
     body = b'{"apiVersion":"v1","kind":"Review","response":{}}'
-    assert (await clients.post(hook.by_url(), REVIEW, timeout=10))["kind"] == "Review"
+    assert (await clients.post(hook.by_url(), REVIEW, timeout=PATIENCE))["kind"] == "Review"
     body = b" " * (2 << 20)
     assert str(await problem(clients, hook.by_url())) == "the answer is larger than 1048576 bytes"
     await clients.close()
@@ -291,11 +292,11 @@ async def test_connections_to_too_many_endpoints_are_closed_but_not_those_in_use
 
     hook.answer = all_at_once
     paths = [f"/{number}" for number in range(5)]
-    answers = await asyncio.gather(*(clients.post(hook.by_url(path), REVIEW, timeout=10) for path in paths))
+    answers = await asyncio.gather(*(clients.post(hook.by_url(path), REVIEW, timeout=PATIENCE) for path in paths))
     assert [answer["response"] for answer in answers] == [REVIEW] * 5
     hook.answer = echo
     for path in ("/4", "/0"):
-        await clients.post(hook.by_url(path), REVIEW, timeout=10)
+        await clients.post(hook.by_url(path), REVIEW, timeout=PATIENCE)
     assert len(clients._pools) < 5
 
 

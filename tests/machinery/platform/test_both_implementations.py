@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from windows_double import needs_linux, windows_python
 
 from pilothouse.machinery import platform
@@ -64,7 +65,7 @@ def environment(request: pytest.FixtureRequest, tmp_path: Path) -> Mapping[str, 
 
 def run(environment: Mapping[str, str], code: str, *arguments: object) -> str:
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
 
 
 _HOLD = """
@@ -122,7 +123,7 @@ def test_waiting_process_acquires_the_released_lock(environment: Mapping[str, st
     count = tmp_path / "count"
     count.write_text("0")
     adding = [subprocess.Popen([sys.executable, "-c", _ADD, str(count)], env=environment) for _ in range(2)]
-    assert [process.wait(60) for process in adding] == [0, 0]
+    assert [process.wait(PATIENCE) for process in adding] == [0, 0]
     assert count.read_text() == "200"
 
 
