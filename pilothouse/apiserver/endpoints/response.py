@@ -54,10 +54,8 @@ def _encode_object(request: Request, scope: RequestScope, output: Output, result
     if output.convert is not None and not transform.is_status(result):
         return encoded(request, output, transform.single(request, scope, output.convert, result), status=status)
     if not isinstance(result, StoredObject):
-        if not transform.is_status(result):
-            return encoded(request, output, scope.shown(result), status=status)
-        is_failure = result.get("status") == "Failure"
-        return encoded(request, output, result, status=result["code"] if is_failure else status)
+        shown = result if transform.is_status(result) else scope.shown(result)
+        return encoded(request, output, shown, status=status)
     view = scope.served.view
     if request.audit is not None and request.audit.wants_response:
         request.audit.log_response_object(JSON.wrap(JSON.piece(result, view), view, pretty=False))
@@ -85,7 +83,11 @@ async def _encode_list(request: Request, scope: RequestScope, output: Output, re
 
 
 def encoded(request: Request, output: Output, obj: Json, *, status: int = 200) -> Response:
-    """Respond with an object that is not stored."""
+    """Respond with an object that is not stored. Every Status passes here, or is raised as a StatusError: a Status of
+    a failure determines the HTTP code, so that clients that read only the code see the failure."""
+    if transform.is_status(obj) and obj.get("status") != "Success":
+        status = max(obj.get("code") or 500, 400)
+        obj = obj | {"code": status}
     if request.audit is not None and request.audit.wants_response:
         request.audit.log_response_object(orjson.dumps(obj))
     return _respond(request, output, output.serializer.encode(obj, pretty=output.pretty), status)
