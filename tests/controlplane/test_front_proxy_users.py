@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 from patience import PATIENCE
 from serving_process import ServeProcess, parsed
+from tls_backends import Pki
+
+from pilothouse.apiserver import KeyPair
 
 REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
@@ -30,10 +33,12 @@ def _pki(server: ServeProcess) -> Path:
     return server.data_dir / "pki"
 
 
-def _who(server: ServeProcess, certificate: str, **headers: str) -> tuple[int, Any]:
-    """The answer to who this is, with one of the certificates in the data directory."""
+def _who(server: ServeProcess, certificate: str | KeyPair, **headers: str) -> tuple[int, Any]:
+    """The answer to who this is, with a certificate, or with the one of this name in the data directory."""
     context = ssl.create_default_context(cafile=str(_pki(server) / "ca.crt"))
-    context.load_cert_chain(_pki(server) / f"{certificate}.crt", _pki(server) / f"{certificate}.key")
+    if isinstance(certificate, str):
+        certificate = KeyPair(_pki(server) / f"{certificate}.crt", _pki(server) / f"{certificate}.key")
+    context.load_cert_chain(certificate.cert_file, certificate.key_file)
     connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=PATIENCE)
     body = json.dumps({"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"})
     named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -94,3 +99,34 @@ def test_a_proxy_with_another_name_is_no_front_proxy(server: ServeProcess, tmp_p
     keep_certificate(Profile("someone"), ca, _pki(server) / "someone.crt", _pki(server) / "someone.key")
     status, _ = _who(server, "someone", X_Remote_User="amy")
     assert status == 401
+
+
+IDENTITY = {
+    "X-Remote-User": "amy",
+    "X-Remote-Uid": "a-1",
+    "X-Remote-Group": "builders",
+    "X-Remote-Extra-Project": "one",
+}
+
+
+def test_a_front_proxy_of_a_given_ca_is_believed_only_in_headers_that_flags_name(tmp_path: Path) -> None:
+    pki = Pki.make(tmp_path / "proxies")
+    flags = [f"--requestheader-client-ca-file={pki.ca_file}", "--requestheader-username-headers=X-Remote-User"]
+    served = ServeProcess(tmp_path / "data", *flags, "--authorization-mode=RBAC")
+    try:
+        for proxy in (pki.client("gateway"), "front-proxy-client"):
+            status, user = _who(served, proxy, **IDENTITY)
+            assert (status, user) == (201, {"username": "amy", "groups": ["system:authenticated"]})
+    finally:
+        served.close()
+
+
+def test_a_front_proxy_of_a_given_ca_names_nobody_without_a_header_for_names(tmp_path: Path) -> None:
+    pki = Pki.make(tmp_path / "proxies")
+    flags = [f"--requestheader-client-ca-file={pki.ca_file}", "--requestheader-group-headers=X-Remote-Group"]
+    served = ServeProcess(tmp_path / "data", *flags, "--authorization-mode=RBAC")
+    try:
+        status, refusal = _who(served, pki.client("gateway"), **IDENTITY)
+        assert (status, refusal["reason"]) == (401, "Unauthorized")
+    finally:
+        served.close()
