@@ -11,12 +11,15 @@ import pytest_asyncio
 from custom_resources import DEFINITIONS, WIDGETS, definition, install, version, widget
 from whole_server import CONFIG_MAPS, create_config_map, whole_server
 
+from pilothouse.client import Json
 from pilothouse.testing import API, Answer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 MERGE, JSON_PATCH = (f"application/{kind}-patch+json" for kind in ("merge", "json"))
 FREE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 SCALE = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
+NO_TYPE = "couldn't get version/kind; json parse error: json: cannot unmarshal "
+KUBE = 'scheme "pkg/api/legacyscheme/scheme.go:30"'
 NO_SCALE = (
     "no kind is registered for the type v1.Scale in scheme "
     '"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781"'
@@ -76,6 +79,39 @@ async def test_a_built_in_object_that_loses_its_version_loses_its_name(server: A
     why = "the name of the object (a based on URL) was undeterminable: name must be provided"
     for patch, media in (({"apiVersion": None}, MERGE), ([{"op": "remove", "path": "/apiVersion"}], JSON_PATCH)):
         assert said(await server.request("PATCH", f"{CONFIG_MAPS}/a", patch, media=media)) == (400, why)
+
+
+@pytest.mark.parametrize("patch", [{"apiVersion": None}, {"apiVersion": None, "data": {"k": "v"}}])
+async def test_fields_of_an_object_without_version_are_unknown(server: API, patch: Json) -> None:
+    path = f"{CONFIG_MAPS}/a"
+    unknown = ["metadata", *patch.keys() & {"data"}]
+    warned = await server.request("PATCH", path, patch, media=MERGE)
+    assert sorted(warned.headers["warning"].split(", ")) == sorted(f'299 - "unknown field \\"{f}\\""' for f in unknown)
+    strict = await server.request("PATCH", f"{path}?fieldValidation=Strict", patch, media=MERGE)
+    assert strict.status == 422
+    assert "strict decoding error: unknown field" in strict.json["message"]
+
+
+@pytest.mark.parametrize(
+    ("patch", "reason"),
+    [
+        ({"kind": []}, f"{NO_TYPE}array into Go struct field .kind of type string"),
+        ({"kind": {}}, f"{NO_TYPE}object into Go struct field .kind of type string"),
+        ({"apiVersion": 0}, f"{NO_TYPE}number into Go struct field .apiVersion of type string"),
+        ({"apiVersion": "a/b/c"}, "unexpected GroupVersion string: a/b/c"),
+        ({"kind": "Pod"}, "converting (v1.Pod) to (core.ConfigMap): unknown conversion"),
+        ({"kind": "Pod", "apiVersion": None}, "converting (core.Pod) to (core.ConfigMap): unknown conversion"),
+        ({"kind": "X"}, f'no kind "X" is registered for version "v1" in {KUBE}'),
+        ({"apiVersion": "v3"}, f'no kind "ConfigMap" is registered for version "v3" in {KUBE}'),
+        (
+            {"kind": "X", "apiVersion": None},
+            f'no kind "X" is registered for the internal version of group "" in {KUBE}',
+        ),
+    ],
+)
+async def test_a_patch_to_another_type_is_refused_with_the_reason(server: API, patch: Json, reason: str) -> None:
+    status, message = said(await server.request("PATCH", f"{CONFIG_MAPS}/a", patch, media=MERGE))
+    assert (status, message.endswith(f'": {reason}')) == (422, True), message
 
 
 async def test_a_built_in_object_that_loses_its_kind_is_of_the_kind_it_is_stored_as(server: API) -> None:

@@ -11,7 +11,17 @@ from pilothouse.apiserver.endpoints.serializers.registry import PROTOBUF
 from pilothouse.machinery.apply.atoms import Atom, atom_of
 from pilothouse.machinery.codec.body_errors import BodyError, refusal, strict_refusal
 from pilothouse.machinery.codec.decoder import Codec, decode_body, decode_object
-from pilothouse.machinery.codec.scheme import KUBE, OPTIONS, Scheme, internal_name, unknown_conversion
+from pilothouse.machinery.codec.json import dump_spelled
+from pilothouse.machinery.codec.scheme import (
+    INTERNAL_VERSION,
+    KUBE,
+    OPTIONS,
+    Scheme,
+    internal_name,
+    interpret,
+    unknown_conversion,
+    with_defaults,
+)
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
@@ -20,6 +30,7 @@ from pilothouse.machinery.schema import types
 from pilothouse.machinery.schema.object_type import DecodeError, ObjectType
 
 _META = "meta.k8s.io"
+_TYPE_META = frozenset({"apiVersion", "kind"})
 
 
 class TypedDecoder:
@@ -72,15 +83,31 @@ class TypedDecoder:
         return DecodedObject(body.obj, body.gvk, body.strict_errors)
 
     def normalise(self, value: Any, *, spelled: bool = False) -> DecodedObject:
-        if isinstance(value, dict) and not value.get("apiVersion"):
-            # Upstream then decodes the internal type, which has other field names: no field matches.
-            return DecodedObject(self.type.fit({}), self.kind)
-        if isinstance(value, dict) and not value.get("kind"):
+        internal = GroupVersionKind(self.kind.group, INTERNAL_VERSION, self.kind.kind)
+        try:
+            named = with_defaults(interpret(value), internal)
+        except BodyError as error:
+            raise DecodeError(str(error)) from None
+        if named == internal:
+            # The internal type has other field names: no field of the object matches.
+            unknown = tuple(f'unknown field "{name}"' for name in value or () if name not in _TYPE_META)
+            return DecodedObject(self.type.fit({}), self.kind, unknown)
+        if named != self.kind:
+            raise DecodeError(self._not_convertible(named, value))
+        if not value.get("kind"):
             value = {**value, "kind": self.kind.kind}
-        if isinstance(value, dict) and _kind_of(value) != self.kind:
-            raise DecodeError(f"unable to decode {_kind_of(value)} into *{internal_name(self.kind)}")
         decoded = self.type.decode_document(value) if spelled else self.type.decode(value)
         return DecodedObject(decoded.obj, self.kind, decoded.strict_errors)
+
+    def _not_convertible(self, named: GroupVersionKind, value: Any) -> str:
+        if not named.version:
+            return f"Object 'apiVersion' is missing in '{dump_spelled(value).decode()}'"
+        is_internal = named.version == INTERNAL_VERSION
+        version = self.kind.version if is_internal else named.version
+        found = self.scheme.type_of(GroupVersionKind(named.group, version, named.kind))
+        if found is None:
+            return self.scheme.unknown_kind(named)
+        return unknown_conversion(internal_name(named) if is_internal else found.node.go_type, self.kind)
 
     def read_changed(self, value: Any) -> DecodedObject:
         if not isinstance(value, dict):
@@ -89,7 +116,7 @@ class TypedDecoder:
         obj["apiVersion"] = value.get("apiVersion") or self.kind.api_version
         if (kind := _kind_of(obj)) != self.kind:
             found = types.of(kind)
-            raise DecodeError(unknown_conversion(found, self.kind) if found else self.scheme.unknown_kind(kind))
+            raise DecodeError(unknown_conversion(found.node.go_type, self.kind) if found else self.scheme.unknown_kind(kind))
         return self.normalise(obj)
 
     def convert(self, value: Json) -> DecodedObject:
@@ -107,7 +134,7 @@ class TypedDecoder:
         kind = _kind_of(obj)
         if kind.kind != self.kind.kind:
             found = types.of(kind)
-            reason = unknown_conversion(found, self.kind) if found else self.scheme.unknown_kind(kind)
+            reason = unknown_conversion(found.node.go_type, self.kind) if found else self.scheme.unknown_kind(kind)
             raise BadRequest(
                 f'{kind.kind} in version "{kind.version}" cannot be handled as a {self.kind.kind}: {reason}'
             )

@@ -66,7 +66,7 @@ def decode_body(
     gvk = with_defaults(content.named if content.named is not None else interpret(content.value), default)
     body = _decoded(content, gvk, scheme, data)
     if gvk.kind != default.kind:
-        raise BodyError(unknown_conversion(_type_of(gvk, scheme, data), default), gvk)
+        raise BodyError(unknown_conversion(_type_of(gvk, scheme, data).node.go_type, default), gvk)
     return body if strict else DecodedBody(body.obj, gvk)
 
 

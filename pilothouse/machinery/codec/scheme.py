@@ -19,6 +19,8 @@ from pilothouse.machinery.schema.object_type import ObjectType
 _UNVERSIONED = frozenset({"Status", "APIVersions", "APIGroupList", "APIGroup", "APIResourceList"})
 _OPTIONS = frozenset({"DeleteOptions", "CreateOptions", "UpdateOptions"})
 _META = "meta.k8s.io"
+INTERNAL_VERSION = "__internal"
+"""Version of upstream's internal types, into which a patched object without apiVersion is decoded."""
 _EXTENSIONS, _AGGREGATOR = "apiextensions.k8s.io", "apiregistration.k8s.io"
 
 _INTERNAL_PACKAGES = {
@@ -48,12 +50,15 @@ class Scheme:
         return types.of(gvk) if registered else None
 
     def unknown_kind(self, gvk: GroupVersionKind) -> str:
+        if gvk.version == INTERNAL_VERSION:
+            version = f'the internal version of group "{gvk.group}"'
+            return f'no kind "{gvk.kind}" is registered for {version} in scheme "{self.name}"'
         return f'no kind "{gvk.kind}" is registered for version "{gvk.api_version}" in scheme "{self.name}"'
 
 
-def unknown_conversion(kind: ObjectType, target: GroupVersionKind) -> str:
+def unknown_conversion(go_type: str, target: GroupVersionKind) -> str:
     """Return upstream's message for a body of another kind than the resource's."""
-    return f"converting ({kind.node.go_type}) to ({internal_name(target)}): unknown conversion"
+    return f"converting ({go_type}) to ({internal_name(target)}): unknown conversion"
 
 
 def internal_name(kind: GroupVersionKind) -> str:
