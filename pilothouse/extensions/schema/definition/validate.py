@@ -60,6 +60,14 @@ _ALLOWED_WITH_STATUS = {
     "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields",
     "x-kubernetes-validations": "XValidations",
 }
+_ZERO_VALUES: Json = {
+    "id": "",
+    "$schema": "",
+    "nullable": False,
+    "x-kubernetes-embedded-resource": False,
+    "x-kubernetes-int-or-string": False,
+}
+"""Fields that are neither pointers, lists nor maps in Go, besides the allowed ones."""
 _GO_NAMES = " ".join(_ALLOWED_WITH_STATUS.values())
 _NOT_ALLOWED = f"only [{_GO_NAMES}] fields are allowed at the root of the schema if the status subresource is enabled"
 
@@ -70,8 +78,14 @@ def _validate_root_with_status(schema: Json, path: Path) -> Errors:
         reason = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
         yield invalid(path.child("type"), kind, reason)
         return
-    if any(value not in (None, "", False, [], {}) and key not in _ALLOWED_WITH_STATUS for key, value in schema.items()):
+    if any(key not in _ALLOWED_WITH_STATUS and not _is_go_zero(key, value) for key, value in schema.items()):
         yield invalid(path, go_schema(schema), _NOT_ALLOWED)
+
+
+def _is_go_zero(key: str, value: Any) -> bool:
+    """Return whether Go's field has its zero value. An empty list or map and the target of a pointer are no zero
+    values."""
+    return value is None or value == _ZERO_VALUES.get(key)
 
 
 @dataclass(frozen=True, slots=True)
