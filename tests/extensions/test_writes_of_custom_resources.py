@@ -84,6 +84,26 @@ async def test_a_finalizer_without_a_domain_is_warned_of_when_it_is_new(
     assert "late" in late[0]
 
 
+async def test_a_dry_run_answers_like_the_write_with_the_defaults_of_the_stored_version(server: API) -> None:
+    def schema(**texts: Any) -> dict[str, Any]:
+        return {"type": "object", "properties": {"spec": {"type": "object", "properties": texts}}}
+
+    text = {"type": "string"}
+    stored = schema(a=text | {"default": "stored"}, b=text)
+    asked = schema(a=text, b=text | {"default": "asked"})
+    await install(server, definition(version(schema=stored), version("v1beta1", storage=False, schema=asked)))
+    beta = WIDGETS.replace("/v1/", "/v1beta1/")
+
+    async def specs(method: str, path: str, *body: Any, **media: str) -> list[Any]:
+        both = [await server.request(method, f"{path}{run}", *body, **media) for run in ("?dryRun=All", "")]
+        return [answer.json["spec"] for answer in both]
+
+    sent = widget(api_version="v1beta1", spec={})
+    assert await specs("POST", beta, sent) == [{"a": "stored", "b": "asked"}] * 2
+    patch = {"spec": {"a": None, "b": "x"}}
+    assert await specs("PATCH", f"{beta}/a", patch, media=MERGE) == [{"a": "stored", "b": "x"}] * 2
+
+
 PATHS = ScalePaths(".spec.replicas", ".status.replicas", ".status.selector")
 
 

@@ -72,7 +72,11 @@ class ObjectStore:
         """Return the object as a response would show it after a write, which does not change the kind."""
         shown: Json = printed_numbers(self.stored(obj))
         rest = {key: value for key, value in shown.items() if key not in ("kind", "apiVersion")}
-        return {"kind": self._codec.kind, "apiVersion": self._codec.api_version, **rest}
+        whole = {"kind": self._codec.kind, "apiVersion": self._codec.api_version, **rest}
+        if self._codec.on_read is not None:
+            whole = deepcopy(whole)
+            self._codec.on_read(whole)
+        return whole
 
     def copy_of(self, obj: Json) -> Json:
         """Return an exact copy of an object before it is stored."""
