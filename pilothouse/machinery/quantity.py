@@ -121,7 +121,7 @@ class Quantity:
         if self.power > 64:
             return 0  # 10^power has at least 64 factors of two
         size = self.sign * notation.rounded_up(abs(self.digits), self.power, -3)
-        return (size + MAX_INT64 + 1) % (1 << 64) - MAX_INT64 - 1
+        return wrapped_int64(size)
 
     def scaled_value(self, scale: int) -> int:
         """Return units of 10^`scale`, rounded away from zero and limited to int64."""
@@ -150,6 +150,11 @@ class Quantity:
 
 
 ZERO = Quantity(0)
+
+
+def wrapped_int64(number: int) -> int:
+    """Return the int64 with the lowest 64 bits of `number`, the result of an overflow in Go."""
+    return (number + MAX_INT64 + 1) % (1 << 64) - MAX_INT64 - 1
 
 
 @bounded_cache(entries=4096, key_bytes=40)

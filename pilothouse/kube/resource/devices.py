@@ -13,7 +13,7 @@ from pilothouse.kube.validation.selectors import validate_node_selector
 from pilothouse.machinery import versions
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_found, required, too_long
 from pilothouse.machinery.objects import Json, items, part, text
-from pilothouse.machinery.quantity import Quantity, parse_quantity
+from pilothouse.machinery.quantity import Quantity, parse_quantity, wrapped_int64
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 MAX_ATTRIBUTES_AND_CAPACITIES = 32
@@ -217,5 +217,6 @@ def _validate_range(valid: Json, default: Quantity, whole: Quantity, path: Path)
             yield invalid(step_path, str(step), f"one step {first} is larger than capacity value: {whole}")
         for value in ends:
             # A step of 0 panics upstream; here the value does not change.
-            if (value.value() - low.value()) % (step.value() or 1) or not step.value():
+            added = wrapped_int64(value.value() - low.value())
+            if added % (step.value() or 1) or not step.value():
                 yield invalid(step_path, str(value), f"value is not a multiple of a given step ({step}) from ({low})")

@@ -11,6 +11,7 @@ from pilothouse.kube.resource.resource_slices import RESOURCE_SLICES, ResourceSl
 from pilothouse.machinery.objects import Json
 
 STRATEGY = ResourceSliceStrategy()
+MOST = str(2**63 - 1)
 NODES = "`nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection`"
 
 
@@ -123,6 +124,8 @@ def test_slice_errors_have_upstream_order(obj: Json, expected: list[str]) -> Non
     [
         (capacity("4", default="1", validValues=["1", "2"]), []),
         (capacity("4", default="1", validRange={"min": "1", "max": "4", "step": "1"}), []),
+        # The distance is -3 in Go's int64.
+        (capacity(MOST, default=MOST, validRange={"min": f"{2 - 2**63}", "max": MOST, "step": "3"}), []),
         (capacity("4", validValues=["1"]), ["default: Required value: required when validValues is defined"]),
         (
             capacity("4", default="3", validValues=["2", "1", "8"]),
