@@ -116,7 +116,9 @@ class TypedDecoder:
         obj["apiVersion"] = value.get("apiVersion") or self.kind.api_version
         if (kind := _kind_of(obj)) != self.kind:
             found = types.of(kind)
-            raise DecodeError(unknown_conversion(found.node.go_type, self.kind) if found else self.scheme.unknown_kind(kind))
+            raise DecodeError(
+                unknown_conversion(found.node.go_type, self.kind) if found else self.scheme.unknown_kind(kind)
+            )
         return self.normalise(obj)
 
     def convert(self, value: Json) -> DecodedObject:

@@ -29,6 +29,8 @@ class Keys:
     prefix: str
     """Ends with a slash."""
     namespaced: bool
+    root: str = ""
+    """The part of the prefix that all resources share."""
 
     def object(self, namespace: str, name: str) -> str:
         """Return the key of an object. Raises BadRequest for names that would escape their prefix."""
@@ -45,6 +47,10 @@ class Keys:
         """Return the namespace ("" if cluster-scoped) and the name in a key."""
         namespace, _, name = key.removeprefix(self.prefix).rpartition("/")
         return namespace, name
+
+    def in_messages(self, key: str, *, dry_run: bool) -> str:
+        """Return the key that error messages show. Upstream checks a dry run before the root is added."""
+        return key.removeprefix(self.root) if dry_run else key
 
     def collection(self, namespace: str) -> str:
         return f"{self.prefix}{namespace}/" if self.namespaced and namespace else self.prefix

@@ -36,7 +36,7 @@ from pilothouse.machinery.schema.printing import exact_copy
 
 def keys_of(resource: Resource, root: str) -> Keys:
     """Return the keys of the resource in a store with this root."""
-    return Keys(f"{root}/{resource.storage_path or resource.names.plural}/", resource.namespaced)
+    return Keys(f"{root}/{resource.storage_path or resource.names.plural}/", resource.namespaced, root)
 
 
 class ObjectStore:

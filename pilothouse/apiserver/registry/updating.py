@@ -113,7 +113,8 @@ class Update:
     def _check_uid(self, key: str, old: Json) -> None:
         """Raises Conflict if the uid differs. A missing object has no uid, so any required uid fails."""
         if reason := failed_precondition(old, Preconditions(self.asked.uid or None)):
-            raise Conflict.of(self.ctx.resource, self.name, invalid_object(key, reason))
+            shown = self.registry.keys.in_messages(key, dry_run=self.asked.options.dry_run)
+            raise Conflict.of(self.ctx.resource, self.name, invalid_object(shown, reason))
 
     def _check_resource_version(self, obj: Json, current: StoredObject) -> None:
         """Check the version of the update. Without a version, the update is unconditional if the strategy allows

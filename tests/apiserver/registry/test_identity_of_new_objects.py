@@ -33,8 +33,8 @@ async def test_text_that_names_no_version_is_dropped(version: str) -> None:
     assert (made.status, int(made.json["metadata"]["resourceVersion"]) > 0) == (201, True)
 
 
-@pytest.mark.parametrize("query", ["", "?dryRun=All"])
-async def test_a_put_that_creates_names_no_uid(query: str) -> None:
+@pytest.mark.parametrize(("query", "root"), [("", "/registry"), ("?dryRun=All", "")])
+async def test_a_put_that_creates_names_no_uid(query: str, root: str) -> None:
     async with whole_server() as api:
         refused = await api.request("PUT", f"{LEASES}/x{query}", named(uid="u"))
         absent = await api.request("PUT", f"{CONFIG_MAPS}/x{query}", named(uid="u"))
@@ -43,6 +43,6 @@ async def test_a_put_that_creates_names_no_uid(query: str) -> None:
         409,
         "Conflict",
         'Operation cannot be fulfilled on leases.coordination.k8s.io "x": StorageError: invalid object, Code: 4, '
-        f"Key: /registry/leases/default/x, ResourceVersion: 0, AdditionalErrorMsg: {why}",
+        f"Key: {root}/leases/default/x, ResourceVersion: 0, AdditionalErrorMsg: {why}",
     )
     assert (absent.status, absent.json["message"]) == (404, 'configmaps "x" not found')

@@ -60,7 +60,8 @@ class BindingStorage:
                 pod = current.parse()
                 conditions = Preconditions(uid_of(binding) or None, resource_version_of(binding) or None)
                 if reason := failed_precondition(pod, conditions):
-                    raise Conflict.of(PODS, name_of(pod), invalid_object(current.key, reason))
+                    key = self.registry.keys.in_messages(current.key, dry_run=dry_run)
+                    raise Conflict.of(PODS, name_of(pod), invalid_object(key, reason))
                 _bind(pod, binding)
                 try:
                     await self.registry.replace(current, pod, dry_run=dry_run)
