@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from pilothouse.apiserver.http import Stream
 
 
-async def close_stream(stream: Stream) -> None:
+async def close_stream(stream: AsyncIterator[object]) -> None:
     """Close the stream if it supports that."""
     close = getattr(stream, "aclose", None)
     if close is not None:

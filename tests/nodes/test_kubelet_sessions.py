@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
+from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -102,6 +103,75 @@ async def test_a_container_that_ran_once_has_no_previous_log(api: API) -> None:
     answer = await api.request("GET", f"{POD}/log?container=told&previous=true")
     assert answer.status == 400
     assert answer.json["message"] == 'previous terminated container "told" in pod "web" not found'
+
+
+@pytest.mark.parametrize("protocol", [None, "binary.k8s.io", "base64.binary.k8s.io"])
+async def test_a_log_comes_over_a_websocket_after_an_empty_message(api: API, protocol: str | None) -> None:
+    protocols = ("other.k8s.io", protocol) if protocol else ()
+    async with session(api, "log?container=told&tailLines=2", *protocols) as socket:
+        assert socket.protocol == protocol
+        messages = [message async for message in socket]
+    is_base64 = protocol == "base64.binary.k8s.io"
+    assert {each.type for each in messages} == {aiohttp.WSMsgType.TEXT if is_base64 else aiohttp.WSMsgType.BINARY}
+    first, *rest = (each.data for each in messages)
+    assert not first
+    assert b"".join(map(b64decode, rest) if is_base64 else rest) == b"second\nthird\n"
+
+
+async def test_a_websocket_for_a_log_needs_a_known_subprotocol(api: API) -> None:
+    with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+        async with session(api, "log?container=told", "channel.k8s.io"):
+            raise AssertionError("the handshake was not refused")
+    assert refused.value.status == 403
+
+
+async def test_a_followed_log_over_a_websocket_goes_on_until_the_client_leaves(api: API) -> None:
+    async with session(api, "log?container=told&follow=true") as socket:
+        first = [await socket.receive_bytes(timeout=PATIENCE) for _ in range(2)]
+    assert first == [b"", b"first\nsecond\nthird\n"]
+
+
+@pytest.mark.parametrize(
+    ("offered", "chosen"),
+    [((), None), ((V4,), V4), ((V5, V4), V4), ((V5,), V5), (("v4.base64.channel.k8s.io",), "v4.base64.channel.k8s.io")],
+)
+async def test_ports_are_forwarded_over_channels_of_a_websocket(
+    api: API, offered: tuple[str, ...], chosen: str | None
+) -> None:
+    async with session(api, "portforward?ports=80,8080", *offered) as socket:
+        assert socket.protocol == chosen
+        is_base64 = bool(chosen) and "base64" in str(chosen)
+
+        async def received() -> tuple[int, bytes]:
+            message: Any = await socket.receive(timeout=PATIENCE)
+            if is_base64:
+                return int(message.data[0]), b64decode(message.data[1:])
+            return message.data[0], message.data[1:]
+
+        assert [await received() for _ in range(4)] == [
+            (0, b"\x50\x00"),
+            (1, b"\x50\x00"),
+            (2, b"\x90\x1f"),
+            (3, b"\x90\x1f"),
+        ]
+        request = b"GET / HTTP/1.1\r\nHost: web\r\n\r\n"
+        await (
+            socket.send_str("2" + b64encode(request).decode()) if is_base64 else socket.send_bytes(b"\x02" + request)
+        )
+        channel, answer = await received()
+    assert channel == 2
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b":8080\n" in answer
+
+
+@pytest.mark.parametrize(
+    ("query", "status"), [("", 400), ("?ports=0", 400), ("?ports=70000", 400), ("?ports=80&protocol=unknown", 403)]
+)
+async def test_channels_to_ports_need_ports_and_a_known_subprotocol(api: API, query: str, status: int) -> None:
+    with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+        async with session(api, f"portforward{query}", "channel.k8s.io" if "unknown" in query else V4):
+            raise AssertionError("the handshake was not refused")
+    assert refused.value.status == status
 
 
 async def test_a_session_in_version_five_is_translated(api: API) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Container, Sequence
 from contextlib import suppress
 from hashlib import sha1
 from typing import Final
@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from pilothouse.apiserver.http import Request, Response, Upgrade
 from pilothouse.apiserver.serving.upgrade import is_upgrade, raw_connection, until_one_ends
+from pilothouse.apiserver.streams import close_stream
 from pilothouse.machinery.dataclass import dataclass
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
@@ -128,9 +129,20 @@ def _is_uri(origin: str) -> bool:
     return False
 
 
-def accepted(request: Request, opcode: int, messages: AsyncIterator[Sequence[bytes]]) -> Response:
-    """Return the response that upgrades, then sends the messages; messages of an item are sent together."""
-    return switched(request, request.header(b"sec-websocket-protocol").strip(), _Speaker(opcode, messages).run)
+def accepted(
+    request: Request, opcode: int, messages: AsyncIterator[Sequence[bytes]], *, protocol: str | None = None
+) -> Response:
+    """Return the response that upgrades, then sends the messages; messages of an item are sent together.
+
+    `protocol`: the negotiated subprotocol; default: the client's own header.
+    """
+    chosen = request.header(b"sec-websocket-protocol").strip() if protocol is None else protocol
+    return switched(request, chosen, _Speaker(opcode, messages).run)
+
+
+def negotiated_subprotocol(request: Request, known: Container[str]) -> str | None:
+    """Return the client's first known subprotocol, "" for a client without subprotocols, or None if all are unknown."""
+    return next((name for name in subprotocols(request) or [""] if name in known), None)
 
 
 def switched(request: Request, protocol: str, upgrade: Upgrade) -> Response:
@@ -160,6 +172,7 @@ class _Speaker:
         finally:
             connection.writer.write(close_frame(NORMAL))
             connection.writer.close()
+            await close_stream(self.messages)
 
     async def _speak(self, writer: asyncio.StreamWriter) -> None:
         async for several in self.messages:

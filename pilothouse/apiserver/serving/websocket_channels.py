@@ -129,7 +129,7 @@ class Channels:
     async def send(self, channel: int, data: bytes) -> None:
         """Send data on a channel. Raises ConnectionError after a disconnect."""
         if self._is_base64:
-            await self._socket.send(TEXT, b"%d" % channel + b64encode(data))
+            await self._socket.send(TEXT, chr(ord("0") + channel).encode() + b64encode(data))
         else:
             await self._socket.send(BINARY, bytes((channel,)) + data)
 

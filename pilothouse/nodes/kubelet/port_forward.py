@@ -1,4 +1,4 @@
-"""/portForward: connections to pod ports, as stream pairs of one SPDY connection."""
+"""/portForward: connections to pod ports, as stream pairs of one SPDY connection or channel pairs of one WebSocket."""
 
 from __future__ import annotations
 
@@ -11,11 +11,19 @@ from typing import Final
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.proxy.stream_tunnel import PREFIX, tunneled_protocols
 from pilothouse.apiserver.serving.upgrade import RawConnection, raw_connection, until_one_ends
-from pilothouse.apiserver.serving.websocket import BINARY, handshake_refusal, switched
-from pilothouse.apiserver.serving.websocket_channels import DuplexWebSocket
+from pilothouse.apiserver.serving.websocket import (
+    BINARY,
+    handshake_refusal,
+    is_websocket_request,
+    negotiated_subprotocol,
+    subprotocols,
+    switched,
+)
+from pilothouse.apiserver.serving.websocket_channels import V4, V4_BASE64, V5, Channels, DuplexWebSocket
 from pilothouse.apiserver.spdy.connection import SpdyConnection, StreamRefused
 from pilothouse.apiserver.spdy.stream import SpdyStream
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, part
 from pilothouse.nodes.kubelet.host import Host
 from pilothouse.nodes.kubelet.pod_page import PodServer
@@ -25,9 +33,12 @@ _PROTOCOL: Final = "portforward.k8s.io"
 _KINDS: Final = ("data", "error")
 _CHUNK: Final = 64 * 1024
 _MOST_HALF_PAIRS: Final = 256
+_CHANNEL_PROTOCOLS: Final = ("", V4, V4_BASE64)
+_MOST_CHANNELS: Final = 255
 
 
 def port_forward(host: Host, request: Request, namespace: str, name: str) -> Response:
+    """Forward ports of a running pod. WebSockets without the SPDY tunnel name their ports in the query."""
     pod = host.pods.get(namespace, name)
     if pod is None:
         return Response(404, b"pod does not exist")
@@ -35,6 +46,8 @@ def port_forward(host: Host, request: Request, namespace: str, name: str) -> Res
         return Response(500, f'pod not found ("{name}_{namespace}")'.encode())
     if _PROTOCOL in tunneled_protocols(request):
         return handshake_refusal(request) or switched(request, PREFIX + _PROTOCOL, _Forwarding(pod).run_in_websocket)
+    if is_websocket_request(request):
+        return _forward_channels(request, pod)
     chosen = negotiated(request, (_PROTOCOL,))
     if isinstance(chosen, Response):
         return chosen
@@ -109,3 +122,115 @@ async def _outwards(web: DuplexWebSocket, inside: RawConnection) -> None:
     with suppress(OSError):
         while data := await inside.reader.read(_CHUNK):
             await web.send(BINARY, data)
+
+
+def _forward_channels(request: Request, pod: Json) -> Response:
+    try:
+        ports = _wanted_ports(request)
+    except ValueError as error:
+        return Response(400, str(error).encode())
+    if refused := handshake_refusal(request):
+        return refused
+    # Kubelets know no v5 here. Clients that offer nothing else get it as v4 whose channels the client can close.
+    chosen = negotiated_subprotocol(request, _CHANNEL_PROTOCOLS) or negotiated_subprotocol(request, (V5,))
+    if chosen is None and subprotocols(request):
+        return Response(403)
+    return switched(request, chosen or "", _ChannelForwarding(pod, ports, chosen or "").run)
+
+
+def _wanted_ports(request: Request) -> list[int]:
+    """Parse the ports of the query. Raises ValueError."""
+    texts = request.query.get("port") or ()
+    if not texts:
+        raise ValueError('query parameter "port" is required')
+    ports: list[int] = []
+    for text in texts:
+        if not text:
+            raise ValueError('query parameter "port" cannot be empty')
+        for number in text.split(","):
+            ports.append(port := _port(number, text))
+            if not port:
+                raise ValueError(f"port {quote(text)} must be > 0")
+    if len(ports) > _MOST_CHANNELS // 2:
+        raise ValueError(f"at most {_MOST_CHANNELS // 2} ports can be forwarded over one WebSocket")
+    return ports
+
+
+def _port(number: str, text: str) -> int:
+    problem = "invalid syntax"
+    if number.isascii() and number.isdecimal():
+        if len(number.lstrip("0")) < 6 and int(number) < 2**16:
+            return int(number)
+        problem = "value out of range"
+    raise ValueError(f"unable to parse {quote(text)} as a port: strconv.ParseUint: parsing {quote(number)}: {problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class _ChannelForwarding:
+    """Channels 2n and 2n+1 carry data and errors of the nth port. Both begin with the port, in two bytes."""
+
+    pod: Json
+    ports: list[int]
+    protocol: str
+
+    async def run(self, transport: asyncio.Transport, received: bytes) -> None:
+        """Run until every port is closed or the client disconnects."""
+        channels = Channels(DuplexWebSocket(raw_connection(transport, received)), self.protocol)
+        streams = [_Channel(channels, 2 * number) for number in range(len(self.ports))]
+        try:
+            await until_one_ends(_dispatch(channels, streams), self._forward_all(channels, streams))
+        finally:
+            channels.close()
+
+    async def _forward_all(self, channels: Channels, streams: list[_Channel]) -> None:
+        with suppress(OSError):
+            for stream, port in zip(streams, self.ports, strict=True):
+                for number in (stream.number, stream.number + 1):
+                    await channels.send(number, port.to_bytes(2, "little"))
+            async with asyncio.TaskGroup() as tasks:
+                for stream, port in zip(streams, self.ports, strict=True):
+                    tasks.create_task(self._forward(port, stream))
+
+    async def _forward(self, port: int, stream: _Channel) -> None:
+        with suppress(OSError):
+            await PodServer(self.pod, port, stream).run()
+        stream.close()
+
+
+class _Channel:
+    """The data channel of a port: buffers one message and applies back-pressure to the client."""
+
+    def __init__(self, channels: Channels, number: int) -> None:
+        self._channels, self.number = channels, number
+        self._received: asyncio.Queue[bytes] = asyncio.Queue(1)
+        self._is_over = self._is_closed = False
+
+    async def put(self, data: bytes) -> None:
+        """Deliver received data; empty data is the end. A closed channel drops the data."""
+        if not self._is_closed:
+            await self._received.put(data)
+
+    async def read(self) -> bytes:
+        """Return the next data; empty at the end."""
+        if self._is_over:
+            return b""
+        data = await self._received.get()
+        self._is_over = not data
+        return data
+
+    async def write(self, data: bytes) -> None:
+        await self._channels.send(self.number, data)
+
+    def close(self) -> None:
+        """Drop waiting and further data."""
+        self._is_closed = True
+        while not self._received.empty():
+            self._received.get_nowait()
+
+
+async def _dispatch(channels: Channels, streams: list[_Channel]) -> None:
+    """Receive messages until the client disconnects. Messages of unknown channels are dropped."""
+    while (received := await channels.receive()) is not None:
+        place, is_error = divmod(received.channel, 2)
+        if place < len(streams) and not is_error and received.data != b"":
+            await streams[place].put(received.data or b"")

@@ -10,7 +10,7 @@ from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.proxy.remote_command import SessionStreams
 from pilothouse.apiserver.serving import websocket_channels
 from pilothouse.apiserver.serving.upgrade import raw_connection, until_one_ends
-from pilothouse.apiserver.serving.websocket import handshake_refusal, subprotocols, switched
+from pilothouse.apiserver.serving.websocket import handshake_refusal, negotiated_subprotocol, switched
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.nodes.kubelet.session import Nowhere, Session, Work, status_bytes
 
@@ -28,7 +28,7 @@ _WITH_STATUS: Final = (websocket_channels.V4, websocket_channels.V4_BASE64, webs
 def websocket_session(request: Request, wanted: SessionStreams, work: Work) -> Response:
     if refused := handshake_refusal(request):
         return refused
-    chosen = next((subprotocol for subprotocol in subprotocols(request) or [""] if subprotocol in _PROTOCOLS), None)
+    chosen = negotiated_subprotocol(request, _PROTOCOLS)
     if chosen is None:
         return Response(403)
     return switched(request, chosen, _WebSocketSession(wanted, work, chosen).run)

@@ -1,14 +1,23 @@
-"""Container logs, streamed from the kubelet."""
+"""Container logs, streamed from the kubelet, over HTTP or a WebSocket."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from base64 import b64encode
+from collections.abc import AsyncIterator, Iterator
 
 from pilothouse.apiserver.endpoints.options import boolean, integer
-from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.outbound.targets import Target
+from pilothouse.apiserver.http import Request, Response, Stream
 from pilothouse.apiserver.registry.operations import RequestContext
 from pilothouse.apiserver.server.features import enabled
+from pilothouse.apiserver.serving.websocket import (
+    BINARY,
+    TEXT,
+    accepted,
+    handshake_refusal,
+    is_websocket_request,
+    negotiated_subprotocol,
+)
+from pilothouse.apiserver.streams import close_stream
 from pilothouse.kube.core.pods.connect.locations import PodLocations
 from pilothouse.kube.core.pods.validation.claims import NO_FIELD
 from pilothouse.kube.validation.fields import one_of
@@ -24,6 +33,8 @@ _OPTIONS = GroupVersionKind("", "v1", "PodLogOptions")
 _SPLIT_STREAMS = "PodLogsQuerySplitStreams"
 _ALL = "All"
 _TEXT = [(b"content-type", b"text/plain")]
+_BASE64 = "base64.binary.k8s.io"
+_SUBPROTOCOLS = ("", "binary.k8s.io", _BASE64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +111,34 @@ class LogStorage:
         pod = await self.locations.pod(ctx, name)
         parameters = list(options.parameters())
         target = await self.locations.log(pod, options.container, parameters, verify=not options.skip_verify)
-        return Response(204) if target is None else await _read(target, name)
+        if target is None:
+            return Response(204)
+        # Import the HTTP client on first use.
+        from pilothouse.kube.core.pods.connect.forwarding import download
+
+        log = await download(target, _POD_LOG, name)
+        if is_websocket_request(request):
+            return await _over_websocket(request, log)
+        return Response(200, log, list(_TEXT))
 
 
-async def _read(target: Target, name: str) -> Response:
-    # Import the HTTP client on first use.
-    from pilothouse.kube.core.pods.connect.forwarding import download
+async def _over_websocket(request: Request, log: Stream) -> Response:
+    refused, protocol = handshake_refusal(request), negotiated_subprotocol(request, _SUBPROTOCOLS)
+    if refused is not None or protocol is None:
+        await close_stream(log)
+        return refused or Response(403, headers=[(b"connection", b"close")])
+    is_base64 = protocol == _BASE64
+    return accepted(request, TEXT if is_base64 else BINARY, _messages(log, is_base64=is_base64), protocol=protocol)
 
-    return Response(200, await download(target, _POD_LOG, name), list(_TEXT))
+
+async def _messages(log: Stream, *, is_base64: bool) -> AsyncIterator[list[bytes]]:
+    """Yield an empty message, which tells the client that the stream is open, then the log."""
+    try:
+        yield [b""]
+        async for piece in log:
+            yield [b64encode(piece) if is_base64 else piece]
+    finally:
+        await close_stream(log)
 
 
 def _time(text: str) -> str | None:
