@@ -46,7 +46,7 @@ class Typed:
 
 class Converter(Protocol):
     def convert(self, typed: Typed, api_version: str) -> Typed | None:
-        """Return the object in another version, or None if the version does not exist."""
+        """Return the object in another version, or None if the version does not exist. Raises TypedError."""
 
 
 def field_set(atom: Atom, value: Any) -> FieldSet:

@@ -10,7 +10,8 @@ the schema: a field that became atomic is owned as a whole by every manager of i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import field
 from typing import Any, TypeAlias
 
@@ -21,6 +22,7 @@ from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet, below, is_memb
 from pilothouse.machinery.apply.managed import Conflicts, FieldManagerConflict, ManagerId, VersionedSet
 from pilothouse.machinery.apply.merge import merge
 from pilothouse.machinery.apply.typed import Converter, Typed
+from pilothouse.machinery.apply.validate import TypedError
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import json_equal
 
@@ -61,7 +63,8 @@ class Updater:
         now = VersionedSet(self._owned(config.field_set()), config.api_version, applied=True)
         after = before | {manager: now}
         merged = live.with_value(merge(live.atom, live.value, config.value))
-        new = prune(self.converter, merged, after.values(), last=before.get(manager), now=now)
+        with _failing_as("failed to prune fields"):
+            new = prune(self.converter, merged, after.values(), last=before.get(manager), now=now)
         change = self._take(live, new, after, manager, force=force)
         return Applied(change.managers, new.value, changed=not json_equal(live.value, new.value))
 
@@ -101,11 +104,23 @@ class Updater:
 
     def _change(self, live: Typed, new: Typed, version: str, cache: dict[str, Comparison]) -> Comparison | None:
         if version not in cache:
-            old_converted, new_converted = self.converter.convert(live, version), self.converter.convert(new, version)
+            with _failing_as("failed to convert old object"):
+                old_converted = self.converter.convert(live, version)
+            with _failing_as("failed to convert new object"):
+                new_converted = self.converter.convert(new, version)
             if old_converted is None or new_converted is None:
                 return None
             cache[version] = old_converted.compare(new_converted).without(self.ignored)
         return cache[version]
+
+
+@contextmanager
+def _failing_as(step: str) -> Iterator[None]:
+    """Prefix the reason of a TypedError with the step that failed."""
+    try:
+        yield
+    except TypedError as error:
+        raise TypedError(f"{step}: {error}") from None
 
 
 def _with_fields(managers: Managers) -> dict[ManagerId, VersionedSet]:
@@ -181,7 +196,8 @@ def prune(
         or (last.api_version == now.api_version and not fieldset.difference(last.fields, now.fields))
     ):
         return merged
-    converted = converter.convert(merged, last.api_version)
+    with _failing_as("failed to convert merged object to last applied version"):
+        converted = converter.convert(merged, last.api_version)
     if converted is None:
         return merged
     pruned = converted.remove(converted.with_named_fields(last.fields))
@@ -191,16 +207,20 @@ def prune(
         owned[versioned.api_version] = fieldset.union(owned.get(versioned.api_version, {}), versioned.fields)
     # Start with the version of the removal: other versions may need fields that the removal dropped.
     for version in sorted(owned, key=lambda version: version != pair.merged.api_version):
-        pair = _add_back_owned_in(converter, pair, version, owned[version])
-    pruned = pair.pruned
-    pruned = _add_back_unowned(converter, converted, pruned, last)
+        with _failing_as("failed add back owned items"):
+            pair = _add_back_owned_in(converter, pair, version, owned[version])
+    with _failing_as("failed add back dangling items"):
+        pruned = _add_back_unowned(converter, converted, pair.pruned, last)
     back = converter.convert(pruned, merged.api_version)
     assert back is not None, "the applied version exists"
     return back
 
 
 def _add_back_owned_in(converter: Converter, pair: _Pair, version: str, owned: FieldSet) -> _Pair:
-    merged, pruned = converter.convert(pair.merged, version), converter.convert(pair.pruned, version)
+    with _failing_as(f"failed to convert merged object at version {version}"):
+        merged = converter.convert(pair.merged, version)
+    with _failing_as(f"failed to convert pruned object at version {version}"):
+        pruned = converter.convert(pair.pruned, version)
     if merged is None or pruned is None:
         return pair
     remaining = fieldset.union(pruned.named_field_set(), merged.with_named_fields(owned))
@@ -209,7 +229,8 @@ def _add_back_owned_in(converter: Converter, pair: _Pair, version: str, owned: F
 
 def _add_back_unowned(converter: Converter, merged: Typed, pruned: Typed, last: VersionedSet) -> Typed:
     """Remove from the merged object only fields that the applier owned."""
-    converted = converter.convert(pruned, last.api_version)
+    with _failing_as("failed to convert pruned object to last applied version"):
+        converted = converter.convert(pruned, last.api_version)
     if converted is None:
         return merged
     removed = fieldset.difference(merged.named_field_set(), converted.named_field_set())

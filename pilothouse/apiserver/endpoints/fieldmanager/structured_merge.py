@@ -19,7 +19,7 @@ from pilothouse.machinery.apply.updater import Applied, Updater
 from pilothouse.machinery.apply.validate import TypedError, check
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
-from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import StatusError
 
@@ -40,7 +40,14 @@ class VersionForm:
         return Typed(self.decoder.atom, obj, self.api_version)
 
     def stored(self, obj: Json) -> Json:
-        return obj if self.to_stored is None else self.to_stored(copy_of(obj))
+        """Return an applied or merged object of this version in the stored form. Raises TypedError for values that do
+        not fit the kind; conversions expect fitting values."""
+        try:
+            fitting = self.decoder.convert(obj).obj
+        except ValueError as error:
+            kind = GroupVersion.parse(self.api_version).kind(str(obj.get("kind")))
+            raise TypedError(f"unable to convert unstructured object to {kind}: {error}") from None
+        return fitting if self.to_stored is None else self.to_stored(copy_of(fitting))
 
     def tracked(self, obj: Json) -> Json:
         """Return a stored object in the form in which fields are owned: fields that are not printed have no owner."""
