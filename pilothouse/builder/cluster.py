@@ -21,7 +21,7 @@ from pilothouse.apiserver.serving.tls_options import KeyPair
 from pilothouse.builder.certificates import ServingCertificate, keep_ca_bundle
 from pilothouse.builder.command import Options
 from pilothouse.builder.delegated_auth import DelegatedAuthentication, delegated_authentication, delegated_authorizer
-from pilothouse.builder.extension_service import ExtensionService, on_this_machine
+from pilothouse.builder.extension_service import ExtensionService, is_local, on_this_machine
 from pilothouse.builder.registration import RECORD, Registration
 from pilothouse.client.config.kubeconfig import load_in_cluster, load_kubeconfig
 from pilothouse.client.config.model import ClientConfig, ConfigError
@@ -31,6 +31,8 @@ from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 
+ALL_ADDRESSES = "0.0.0.0"
+"""IPv6 included, where the machine has IPv6."""
 _QPS, _BURST = 200.0, 400
 """Upstream's limits for delegated reviews, which client requests trigger."""
 
@@ -52,6 +54,7 @@ class Cluster:
     registers: bool
     record: Path
     """File that records the registered objects."""
+    bind_address: str
     anonymous: bool = True
     front_proxy: tuple[RequestHeaders, ...] = (STANDARD,)
     _registration: Registration | None = field(default=None, init=False)
@@ -103,6 +106,7 @@ class Standalone:
     authenticator: Authenticator
     tls_files: TlsFiles
     folder: Path
+    bind_address: str
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
     anonymous: bool = False
     front_proxy: tuple[RequestHeaders, ...] = ()
@@ -167,6 +171,7 @@ async def open_cluster(place: ExtensionService, options: Options, opened: AsyncE
         certificate,
         options.extension.register,
         options.data_dir / RECORD,
+        _bind_address(options, config, in_cluster=in_cluster),
     )
 
 
@@ -180,6 +185,14 @@ def _find(kubeconfig: str) -> tuple[ClientConfig, bool]:
         return load_kubeconfig(), False
 
 
+def _bind_address(options: Options, config: ClientConfig, *, in_cluster: bool) -> str:
+    """Return --bind-address; by default all addresses, unless only programs on this machine connect."""
+    if "bind-address" in options.given:
+        return options.secure_serving.bind_address
+    has_remote_clients = in_cluster or options.extension.register or not is_local(config.host)
+    return ALL_ADDRESSES if has_remote_clients else options.secure_serving.bind_address
+
+
 def _standalone(place: ExtensionService, options: Options) -> Standalone:
     from pilothouse.apiserver.authn.authorities import AuthorityFiles
     from pilothouse.apiserver.authn.x509 import X509Authenticator
@@ -188,7 +201,8 @@ def _standalone(place: ExtensionService, options: Options) -> Standalone:
     paths = ensure_certificates(options.data_dir, bind_address=options.secure_serving.bind_address)
     pair = options.secure_serving.given_pair or KeyPair(paths.serving_cert, paths.serving_key)
     users = X509Authenticator(AuthorityFiles([paths.ca_cert]))
-    return Standalone(place, users, TlsFiles(pair, client_cas=(paths.ca_cert,)), options.data_dir)
+    tls_files = TlsFiles(pair, client_cas=(paths.ca_cert,))
+    return Standalone(place, users, tls_files, options.data_dir, options.secure_serving.bind_address)
 
 
 _ACTIVE_TTL = 5.0

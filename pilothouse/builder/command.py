@@ -117,6 +117,8 @@ class Options:
     secure_serving: SecureServingOptions = field(default_factory=SecureServingOptions)
     audit: AuditOptions = field(default_factory=AuditOptions)
     logs: LogsOptions = field(default_factory=LogsOptions)
+    given: frozenset[str] = frozenset()
+    """Names of the flags on the command line."""
 
     @property
     def data_dir(self) -> Path:
@@ -143,7 +145,7 @@ def _completed(options: Options, given: dict[str, Any]) -> Options:
         data_dir=os.path.abspath(os.path.expanduser(options.extension.data_dir)),
         leader_elect=given.get("leader-elect", options.etcd.capabilities.shared),
     )
-    return replace(options, extension=extension)
+    return replace(options, extension=extension, given=frozenset(given))
 
 
 def usage() -> str:

@@ -47,14 +47,18 @@ def api_services(place: ExtensionService, *, ca_bundle: str, port: int = 443) ->
         }
 
 
+def is_local(cluster: str) -> bool:
+    """Report whether the cluster's URL is a loopback address of this machine."""
+    return urlsplit(cluster).hostname in ("localhost", "127.0.0.1", "::1")
+
+
 def on_this_machine(place: ExtensionService, *, cluster: str, port: int, ca_bundle: str) -> list[Json]:
     """Return the objects that register a server on this machine. `cluster` is the URL of the cluster."""
-    is_local = urlsplit(cluster).hostname in ("localhost", "127.0.0.1", "::1")
     service: Json = {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": place.name, "namespace": place.namespace, "labels": {"app": place.name}},
-        "spec": {"type": "ExternalName", "externalName": "localhost" if is_local else host_address()},
+        "spec": {"type": "ExternalName", "externalName": "localhost" if is_local(cluster) else host_address()},
     }
     namespace: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place.namespace}}
     return [namespace, service, *api_services(place, ca_bundle=ca_bundle, port=port)]

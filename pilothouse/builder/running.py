@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,10 @@ _START_FAILURES = (
     *(CertificateError, ConfigError, ConnectionFailed, DataDirError),
     *(HookFailed, StatusError, StorageError, ValueError),
 )
+
+
+_LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""Unspecified address -> address that a client on this machine connects to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +142,7 @@ class _Process:
         self._prepared = self._generic.prepare_run(
             livez_grace_period=options.generic.livez_grace_period, profiling=options.generic.profiling
         )
-        secure = secure_serving(options.secure_serving, cluster.tls_files)
+        secure = secure_serving(replace(options.secure_serving, bind_address=cluster.bind_address), cluster.tls_files)
         self._port = Port(handler_chain(self._generic.handler, self._chain), secure.endpoint)
 
     async def run(self, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
@@ -209,7 +214,8 @@ class _Process:
         return loopback_handler_chain(self._generic.handler, self._chain)
 
     def _announce(self) -> Ready:
-        address, cluster = self._options.secure_serving.bind_address, self._cluster
+        cluster = self._cluster
+        address = _LOOPBACK_OF.get(cluster.bind_address, cluster.bind_address)
         url = f"https://{host_port(address, self._port.number)}"
         folder = self._options.data_dir
         if isinstance(cluster, Standalone):

@@ -66,7 +66,11 @@ class Manifests:
                 {
                     "name": "apiserver",
                     "image": self.image,
-                    "args": [f"--secure-port={_PORT}", f"--data-dir={_DATA}/{self.place.group}"],
+                    "args": [
+                        "--bind-address=0.0.0.0",  # probes and the aggregator use the pod's address
+                        f"--secure-port={_PORT}",
+                        f"--data-dir={_DATA}/{self.place.group}",
+                    ],
                     "ports": [{"name": "https", "containerPort": _PORT}],
                     "livenessProbe": _probe("/livez"),
                     "readinessProbe": _probe("/readyz"),
