@@ -7,6 +7,7 @@ for a slow client, however many events are ready. An event is encoded once for a
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from functools import partial
@@ -31,9 +32,11 @@ from pilothouse.machinery.durations import seconds
 from pilothouse.machinery.errors import Expired, MethodNotAllowed, NotAcceptable
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, annotations_of, metadata
-from pilothouse.machinery.server_errors import InternalError
+from pilothouse.machinery.server_errors import InternalError, Timeout
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 
 class _Stream(Protocol):
@@ -46,7 +49,8 @@ def watch_handler(storage: Lister, scope: RequestScope) -> Handler:
     watchable = storage if isinstance(storage, Watcher) else None
 
     async def watch(request: Request) -> Response:
-        """Errors before the first event are ordinary responses, except that an expired revision is an ERROR event."""
+        """Errors before the first event are ordinary responses, except that an expired revision and a revision that the
+        watch cache does not reach in time are ERROR events."""
         output = negotiate_output(request, scope.served.serializers, scope.served.views)
         options = await request.weight.run(list_options, request, scope)
         if watchable is None:
@@ -62,7 +66,7 @@ def watch_handler(storage: Lister, scope: RequestScope) -> Handler:
         deadline = asyncio.get_running_loop().time() + timeout
         try:
             watcher = await watchable.watch(scope.context(request), options, deadline=deadline)
-        except Expired as error:
+        except (Expired, Timeout) as error:
             frame = serializer.event("ERROR", serializer.encode(error.status))
 
             async def stream(join: Callable[[list[bytes]], T]) -> AsyncIterator[T]:
@@ -112,7 +116,7 @@ async def watch_frames(
     """Yield the frames of all events until the watcher closes or the timeout expires.
 
     `join` combines the frames that are ready at the same time. An unreadable object or a compacted revision ends the
-    watch with an ERROR event.
+    watch with an ERROR event, an object without the requested view ends the watch without an event.
     """
     expiry = asyncio.get_running_loop().call_later(timeout, watcher.close)
     try:
@@ -124,6 +128,8 @@ async def watch_frames(
                     WATCH_EVENT_SIZES.observe(labels, len(frame))
                 yield join(frames)
             del event, events, frames, frame  # release the memory while waiting for the next event
+    except NotAcceptable as error:
+        _log.error("Failed to encode watch event: %s", error)
     except Undecodable as error:
         yield join([serializer.event("ERROR", serializer.encode(InternalError.of(str(error)).status))])
     except Compacted:
@@ -178,10 +184,7 @@ class _Whole:
 
 @dataclass(slots=True)
 class _Metadata:
-    """Encodes events with metadata only.
-
-    If the client requested the view of a list, events have whole objects.
-    """
+    """Encodes events with metadata only. Raises NotAcceptable if the client requested the view of a list."""
 
     request: Request
     scope: RequestScope
@@ -199,10 +202,7 @@ class _Metadata:
         return (self.serializer.media_type, self.scope.served.view.kind, self.target)
 
     def _make(self, event: WatchEvent) -> bytes:
-        try:
-            obj = transform.single(self.request, self.scope, self.target, event.object)
-        except NotAcceptable:
-            obj = self.scope.served.view.object(event.object)
+        obj = transform.single(self.request, self.scope, self.target, event.object)
         return self.serializer.event(event.type, self.serializer.encode(obj))
 
 

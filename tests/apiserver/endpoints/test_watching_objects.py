@@ -86,6 +86,21 @@ async def test_a_version_from_before_the_start_ends_the_watch_with_an_error_even
     assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")
 
 
+async def test_initial_events_from_the_future_end_the_watch_with_an_error_event(api: API) -> None:
+    initial = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    answer = await api.request("GET", f"{WATCH}{initial}&resourceVersion=99999999")
+    (event,) = answer.events
+    assert (answer.status, event["type"], event["object"]["code"]) == (200, "ERROR", 504)
+    assert event["object"]["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+
+
+async def test_a_watch_as_list_of_metadata_ends_at_its_first_event(api: API) -> None:
+    await create_config_map(api, "a")
+    accept = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+    answer = await api.request("GET", f"{CONFIG_MAPS}?watch=true", accept=accept)
+    assert (answer.status, answer.body) == (200, b"")
+
+
 async def test_a_protobuf_watch_is_a_stream_of_frames(api: API) -> None:
     start = (await create_config_map(api, "a"))["metadata"]["resourceVersion"]
     await create_config_map(api, "b")
