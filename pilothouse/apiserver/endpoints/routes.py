@@ -59,6 +59,9 @@ class ResourceRoutes:
         """Return the handlers at this path; empty for an unknown path."""
         named = len(info.parts) > 1
         in_namespace = bool(info.namespace) and not _is_a_namespace(info)
+        if self.namespaced and not in_namespace and not info.verb_in_path:
+            # An empty segment stands for a namespace, too, as in upstream's router; the storage refuses the request.
+            in_namespace = f"/namespaces//{info.resource}" in info.path
         if info.verb == "proxy" or (len(info.parts) > (3 if subresource else 2) and not self.subpaths):
             return {}
         if self.namespaced and not in_namespace and not named:

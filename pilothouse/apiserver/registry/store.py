@@ -83,8 +83,15 @@ class RegistryStore(StoredResource):
         selection: ListOptions,
         validate: operations.Validate,
     ) -> operations.ListResult:
-        """Delete all selected objects. Not atomic, as upstream: an error leaves earlier deletes in effect."""
-        found = await self.list(ctx, replace(selection, watch=False))
+        """Delete all selected objects. Not atomic, as upstream: an error leaves earlier deletes in effect.
+
+        Upstream lists the objects in pages, so a resourceVersion without a match selects exactly that revision.
+        """
+        is_exact = selection.resource_version not in ("", "0") and not selection.resource_version_match
+        match = "Exact" if is_exact and not selection.continue_token else selection.resource_version_match
+        found = await self.list(ctx, replace(selection, watch=False, resource_version_match=match))
+        for stored in found.objects[:1]:
+            self.keys.object(ctx.namespace, self.keys.names(stored.key)[1])  # refuse a missing namespace
         await deleting.delete_all(self, ctx, found.objects, options=options, validate=validate)
         return found
 

@@ -160,3 +160,9 @@ def observe_health_check(name: str, endpoint: str, *, passed: bool) -> None:
     """Record the result of a check for /metrics/slis."""
     _LAST.labels(name, endpoint).set(1 if passed else 0)
     _RUNS.labels(name, endpoint, "success" if passed else "error").inc()
+
+
+def forget_health_checks() -> None:
+    """Reset the results of checks for /metrics/slis."""
+    _LAST.clear()
+    _RUNS.clear()

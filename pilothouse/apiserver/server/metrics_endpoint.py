@@ -14,9 +14,9 @@ from prometheus_client.metrics_core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
-from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.http import Handler, Request, Response, text
 from pilothouse.apiserver.serve_content import accepts_gzip
-from pilothouse.apiserver.server.health import SLI_REGISTRY
+from pilothouse.apiserver.server.health import SLI_REGISTRY, forget_health_checks
 from pilothouse.apiserver.server.metrics_of_many import Families, Peers, Sum, families_of
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.apiserver.server.version import version_info
@@ -80,10 +80,16 @@ def install_metrics(mux: PathRecorderMux, peers: Peers | None = None) -> None:
 
 
 def exposition(name: str, peers: Peers | None = None) -> Handler:
-    """Return the handler of the registry with this name, with the metrics of the peers added."""
+    """Return the handler of the registry with this name, with the metrics of the peers added.
+
+    DELETE resets the results of health checks in this process, and is refused for other metrics.
+    """
     registry = REGISTRIES[name]
 
     async def answer(request: Request) -> Response:
+        if request.method == "DELETE" and registry is SLI_REGISTRY:
+            forget_health_checks()
+            return text(200, "metrics reset\n")
         if request.method == "DELETE":
             raise MethodNotAllowed(METHOD_NOT_ALLOWED, details={})
         headers = [(b"content-type", CONTENT_TYPE), (b"process-start-time-unix", _STARTED)]

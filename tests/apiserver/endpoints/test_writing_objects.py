@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
-from whole_server import CONFIG_MAPS, create_config_map
+from whole_server import CONFIG_MAPS, create_config_map, store_of, whole_server
 
 from pilothouse.testing import API
 
@@ -157,6 +158,30 @@ async def test_deleting_a_collection_deletes_what_the_selector_chooses(api: API)
     assert [item["metadata"]["name"] for item in deleted.json["items"]] == ["a", "c"]
     left = (await api.request("GET", CONFIG_MAPS)).json["items"]
     assert [item["metadata"]["name"] for item in left] == ["b"]
+
+
+async def test_a_collection_at_a_compacted_revision_is_not_deleted(tmp_path: Path) -> None:
+    async with whole_server(tmp_path) as api:
+        await create_config_map(api, "a")
+    async with store_of(tmp_path) as store:
+        await store.compact(await store.current_revision())
+    async with whole_server(tmp_path) as api:
+        answer = await api.request("DELETE", f"{CONFIG_MAPS}?resourceVersion=1")
+        assert (answer.status, answer.json["reason"]) == (410, "Expired")
+        assert (await api.request("GET", f"{CONFIG_MAPS}/a")).status == 200
+
+
+async def test_an_empty_namespace_in_the_path_is_a_missing_namespace(api: API) -> None:
+    await create_config_map(api, "a")
+    nowhere = "/api/v1/namespaces//configmaps"
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}}
+    created = await api.request("POST", nowhere, body)
+    assert created.json["message"] == 'ConfigMap "b" is invalid: metadata.namespace: Required value'
+    read = await api.request("GET", f"{nowhere}/a")
+    assert (read.status, read.json["message"]) == (400, "Namespace parameter required.")
+    assert (await api.request("DELETE", nowhere)).json["message"] == "Namespace parameter required."
+    assert (await api.request("GET", nowhere)).json["items"]
+    assert (await api.request("GET", f"{CONFIG_MAPS}/a")).status == 200
 
 
 async def test_a_namespace_ends_only_through_its_finalizers(api: API) -> None:

@@ -114,6 +114,13 @@ async def test_metrics_are_prometheus_text(chain: Chain) -> None:
     assert "_created" not in slis
 
 
+async def test_deleting_the_results_of_health_checks_resets_them(chain: Chain) -> None:
+    chain.outer.prepare_run()
+    await get(chain.outer.handler, "/healthz")
+    assert await get(chain.outer.handler, "/metrics/slis", method="DELETE") == b"metrics reset\n"
+    assert await get(chain.outer.handler, "/metrics/slis") == b""
+
+
 async def test_a_post_start_hook_fails_its_check_until_it_has_finished(chain: Chain) -> None:
     gate = asyncio.Event()
 
