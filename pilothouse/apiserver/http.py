@@ -103,6 +103,8 @@ class Request:
     audit_id: str = ""
     info: RequestInfo = field(default=None)  # type: ignore[assignment]  # set by the request info filter
     user: User = field(default=None)  # type: ignore[assignment]  # set by the authentication filter
+    is_determined: bool = True
+    """Whether the path has a meaning. Otherwise upstream adds no Cache-Control and no HSTS header to the answer."""
     is_own: bool = False
     """Whether the server itself made the request."""
     deadline: float = inf

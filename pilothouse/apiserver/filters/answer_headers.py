@@ -32,9 +32,10 @@ def with_answer_headers(hsts_directives: Sequence[str] = ()) -> Filter:
             headers = response.headers
             if request.warnings:
                 headers.extend((b"warning", value.encode()) for value in warning_headers(request.warnings))
-            if b"cache-control" not in dict(headers):
-                headers.append(_CACHE_CONTROL)
-            headers += hsts
+            if request.is_determined:
+                if b"cache-control" not in dict(headers):
+                    headers.append(_CACHE_CONTROL)
+                headers += hsts
             headers.append((b"audit-id", request.audit_id.encode("latin-1")))
             return response
 

@@ -16,6 +16,7 @@ def with_request_info(handler: Handler) -> Handler:
             else:
                 request.info = request_info(request)
         except UndeterminedRequest as error:
+            request.is_determined = False
             return internal_error(request, f"failed to create RequestInfo: {error}, {asked_url(request)}")
         return await handler(request)
 

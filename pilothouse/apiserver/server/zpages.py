@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pilothouse.apiserver.endpoints.negotiation import Output, negotiate_output
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.json import JsonSerializer
-from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, CBOR, JSON, YAML, Serializers, with_cbor
+from pilothouse.apiserver.endpoints.serializers.registry import JSON, YAML, Serializers, with_cbor
 from pilothouse.apiserver.http import NO_SNIFFING, Handler, Request, Response, text
 from pilothouse.apiserver.logs import v
 from pilothouse.apiserver.server.features import CBOR_SERVING_AND_STORAGE, FeatureGates
@@ -66,8 +66,7 @@ class ZPage:
     async def __call__(self, request: Request) -> Response:
         if not request.header(b"accept").strip():
             return self._text()
-        if CBOR in self.serializers:
-            request.spoken = with_cbor(BUILT_IN)
+        request.spoken = self.serializers
         output = negotiate_output(request, self.serializers, self)
         return self._text() if output.convert is None else self._object(output, output.convert)
 

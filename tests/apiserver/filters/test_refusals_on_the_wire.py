@@ -31,6 +31,7 @@ async def test_a_path_with_a_verb_and_no_resource_has_no_request_info(tmp_path: 
     async with whole_server(tmp_path) as api:
         answer = await api.request("GET", "/api/v1/watch?a=b")
     assert (answer.status, answer.headers["content-type"]) == (500, "text/plain; charset=utf-8")
+    assert "cache-control" not in answer.headers
     assert answer.body.decode() == (
         'Internal Server Error: "/api/v1/watch?a=b": failed to create RequestInfo: '
         "unable to determine kind and namespace from url, /api/v1/watch?a=b\n"
