@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource, no_default
 from pilothouse.apiserver.endpoints.install import field_manager
-from pilothouse.apiserver.endpoints.options import metadata_fields_only, supported_fields
+from pilothouse.apiserver.endpoints.options import metadata_fields_only
 from pilothouse.apiserver.endpoints.routes import Deprecation
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.registry.interface import Creator
@@ -84,7 +84,7 @@ def served(
         default=_default(resource, kind, conversion),
         to_stored=conversion.to_stored if conversion else None,
         from_stored=conversion.from_stored if conversion else None,
-        convert_field=field_conversion(resource),
+        convert_field=field_conversion(resource, served_kind),
         columns=resource.columns_of(subresource),
         row_order=resource.row_order,
         reset_fields=_reset_fields(registry, storage, subresource),
@@ -110,12 +110,28 @@ def _default(
     return conversion.default if conversion else resource.strategy.default
 
 
-def field_conversion(resource: Resource) -> fields.Transform:
-    """Return the check of field labels in selectors: `fields` of the resource lists the supported labels."""
+def field_conversion(resource: Resource, kind: GroupVersionKind) -> fields.Transform:
+    """Return the check of field labels in selectors of the served kind: `fields` of the resource lists the supported
+    labels."""
     if resource.fields is None:
         return metadata_fields_only
     nothing: Json = {"kind": "", "apiVersion": "", "metadata": {}}
-    return supported_fields({*resource.fields(nothing), *resource.extra_field_labels}, resource.unsupported_label)
+    known = frozenset({*resource.fields(nothing), *resource.extra_field_labels})
+    return SelectableFields(known, resource.unsupported_label, kind)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectableFields:
+    """Accepts the known field labels in selectors of a served kind. Raises ValueError for other labels."""
+
+    known: frozenset[str]
+    refusal: Callable[[GroupVersionKind, str], str]
+    kind: GroupVersionKind
+
+    def __call__(self, requirement: fields.Requirement) -> fields.Requirement:
+        if requirement.field not in self.known:
+            raise ValueError(self.refusal(self.kind, requirement.field))
+        return requirement
 
 
 def tracked_access(
@@ -169,6 +185,9 @@ def in_version(
 def _converted(
     resource: ServedResource, conversion: VersionConversion, deprecation: Deprecation | None
 ) -> ServedResource:
+    convert_field = resource.convert_field
+    if isinstance(convert_field, SelectableFields):
+        convert_field = replace(convert_field, kind=conversion.kind)
     return replace(
         resource,
         kind=conversion.kind,
@@ -176,6 +195,7 @@ def _converted(
         default=conversion.default,
         to_stored=conversion.to_stored,
         from_stored=conversion.from_stored,
+        convert_field=convert_field,
         warning=deprecation.warning(conversion.kind) if deprecation else "",
     )
 

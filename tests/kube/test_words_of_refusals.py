@@ -31,11 +31,15 @@ def test_a_selector_of_an_aggregation_that_cannot_be_used_is_named_once_more() -
             "resource.k8s.io/v1/resourceslices",
             "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: a",
         ),
+        (
+            "resource.k8s.io/v1beta2/resourceslices",
+            "field label not supported for resource.k8s.io/v1beta2, Kind=ResourceSlice: a",
+        ),
         ("batch/v1/jobs", 'field label "a" not supported for Job'),
     ],
 )
 async def test_a_field_label_is_refused_in_the_words_of_its_kind(path: str, message: str) -> None:
-    async with whole_server() as api:
+    async with whole_server(runtime_config="api/all=true") as api:
         refused = await api.request("GET", f"/apis/{path}?fieldSelector=a%3Db")
     assert (refused.status, refused.json["message"].endswith(message)) == (400, True)
 

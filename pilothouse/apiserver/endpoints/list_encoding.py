@@ -87,18 +87,12 @@ async def list_view(
             null_when_empty=scope.served.columns == DEFAULT_COLUMNS,
         )
         objects = await _in_row_order(scope, result.objects)
-        return MadeItems(
-            frame, objects, lambda stored: transform.row(scope, target, scope.served.view.object(stored), include)
-        )
+        return MadeItems(frame, objects, lambda stored: transform.row(scope, target, stored.parse(), include))
     if target.kind != "PartialObjectMetadataList":
         what = f"the requested object is a list (*{scope.served.view.go_type}List)"
         raise NotAcceptable(f"you requested PartialObjectMetadata, but {what}")
     frame = ListFrame(_fields(target.kind, target.api_version, list_metadata(result)), null_when_empty=True)
-    return MadeItems(
-        frame,
-        result.objects,
-        lambda stored: transform.partial_metadata(scope, target, scope.served.view.object(stored)),
-    )
+    return MadeItems(frame, result.objects, lambda stored: transform.partial_metadata(scope, target, stored.parse()))
 
 
 def _fields(kind: str, api_version: str, metadata: Json) -> Json:
@@ -110,7 +104,7 @@ async def _in_row_order(scope: RequestScope, objects: Sequence[StoredObject]) ->
     if order is None:
         return objects
     size = sum(stored.size for stored in objects)
-    return await offload_by_size(size, sorted, objects, key=lambda stored: order(scope.served.view.object(stored)))
+    return await offload_by_size(size, sorted, objects, key=lambda stored: order(stored.parse()))
 
 
 def list_metadata(result: ListResult, *, typed_items: bool = False) -> Json:

@@ -212,15 +212,13 @@ def _select_name(options: ListOptions, request: Request) -> ListOptions:
     return options
 
 
-def supported_fields(
-    known: Iterable[str], refusal: Callable[[str], str] = fields.label_not_supported
-) -> fields.Transform:
+def supported_fields(known: Iterable[str]) -> fields.Transform:
     """Return a conversion that accepts the known field labels and rejects all others."""
     names = frozenset(known)
 
     def convert(requirement: fields.Requirement) -> fields.Requirement:
         if requirement.field not in names:
-            raise ValueError(refusal(requirement.field))
+            raise ValueError(fields.label_not_supported(requirement.field))
         return requirement
 
     return convert

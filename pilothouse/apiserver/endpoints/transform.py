@@ -21,12 +21,15 @@ def is_status(result: Result) -> bool:
 
 def single(request: Request, scope: RequestScope, target: GroupVersionKind, result: Result) -> Json:
     """Return the view of one object. Raises NotAcceptable for the view of a list."""
-    obj = scope.served.view.object(result) if isinstance(result, StoredObject) else scope.shown(result)
+    if isinstance(result, StoredObject):
+        stored = result.parse()
+    else:
+        stored = scope.shown(result) if scope.served.from_stored is None else result
     if target.kind == "Table":
-        metadata = {"resourceVersion": resource_version_of(obj)} if resource_version_of(obj) else {}
-        return table(scope, target, metadata) | {"rows": [row(scope, target, obj, include_object(request))]}
+        metadata = {"resourceVersion": resource_version_of(stored)} if resource_version_of(stored) else {}
+        return table(scope, target, metadata) | {"rows": [row(scope, target, stored, include_object(request))]}
     if target.kind == "PartialObjectMetadata":
-        return partial_metadata(scope, target, obj)
+        return partial_metadata(scope, target, stored)
     what = f"the requested object is not a list (*{scope.served.view.go_type})"
     raise NotAcceptable(f"you requested PartialObjectMetadataList, but {what}")
 
@@ -43,19 +46,27 @@ def table(scope: RequestScope, target: GroupVersionKind, metadata: Json, *, head
     }
 
 
-def row(scope: RequestScope, target: GroupVersionKind, obj: Json, include: str) -> Json:
-    seen = obj if scope.served.columns_of_version else scope.to_stored(obj)
-    return table_row(scope.served.columns, seen, _shown(scope, target, obj, include))
-
-
-def _shown(scope: RequestScope, target: GroupVersionKind, obj: Json, include: str) -> Json | None:
+def row(scope: RequestScope, target: GroupVersionKind, stored: Json, include: str) -> Json:
+    """Return the row of an object in its stored form, which is consumed."""
+    obj = scope.shown(stored) if scope.served.columns_of_version else stored
+    shown = table_row(scope.served.columns, obj)
     if include == "Metadata":
-        return partial_metadata(scope, target, obj)
-    return obj if include == "Object" else None
+        return shown | {"object": _metadata(scope, target, obj)}
+    if include == "None":
+        return shown | {"object": None}
+    return shown | {"object": obj if scope.served.columns_of_version else scope.shown(obj)}
 
 
-def partial_metadata(scope: RequestScope, target: GroupVersionKind, obj: Json) -> Json:
-    """Return the metadata of an object, without annotations that represent fields."""
+def partial_metadata(scope: RequestScope, target: GroupVersionKind, stored: Json) -> Json:
+    """Return the metadata of an object in its stored form, which is consumed.
+
+    Upstream takes metadata of built-in kinds from the internal version: annotations that represent fields are absent,
+    whatever the version of the request.
+    """
+    return _metadata(scope, target, scope.shown(stored) if scope.served.columns_of_version else stored)
+
+
+def _metadata(scope: RequestScope, target: GroupVersionKind, obj: Json) -> Json:
     meta, hidden = obj.get("metadata") or {}, scope.served.field_annotations
     if not hidden.isdisjoint(meta.get("annotations") or ()):
         kept = {key: value for key, value in meta["annotations"].items() if key not in hidden}

@@ -223,11 +223,11 @@ class _Tables:
         return event.size
 
     def __call__(self, event: WatchEvent) -> bytes:
-        obj = self.scope.served.view.object(event.object)
-        revision = {"resourceVersion": metadata(obj)["resourceVersion"]}
+        stored = event.object.parse()
+        revision = {"resourceVersion": metadata(stored)["resourceVersion"]}
         headers, self.headers = self.headers, self.scope.served.repeats_columns
         table = transform.table(self.scope, self.target, revision, headers=headers)
-        table["rows"].append(transform.row(self.scope, self.target, obj, self._included(obj)))
+        table["rows"].append(transform.row(self.scope, self.target, stored, self._included(stored)))
         return self.serializer.event(event.type, self.serializer.encode(table))
 
     def _included(self, obj: Json) -> str:

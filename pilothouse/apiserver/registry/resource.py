@@ -88,8 +88,8 @@ class Resource:
     """As in ObjectCodec."""
     extra_field_labels: frozenset[str] = field(default_factory=frozenset)
     """Field labels that selectors may use besides the keys of `fields`."""
-    unsupported_label: Callable[[str], str] = label_not_supported
-    """Returns the error for an unsupported field label."""
+    unsupported_label: Callable[[GroupVersionKind, str], str] = lambda _, label: label_not_supported(label)
+    """Returns the error for an unsupported field label in a selector of the served kind."""
 
     @property
     def namespaced(self) -> bool:

@@ -64,14 +64,13 @@ CREATED_AT = Column(
 DEFAULT_COLUMNS: Sequence[Column] = (NAME, CREATED_AT)
 
 
-def table_row(columns: Sequence[Column], seen: Json, shown: Json | None) -> Json:
-    """Return the row of one object. The columns read `seen`; the row includes `shown`, the requested part of the
-    object."""
-    row: Json = {"cells": [column.cell(seen) for column in columns]}
-    conditions = [each for column in columns if column.row_conditions for each in column.row_conditions(seen)]
+def table_row(columns: Sequence[Column], obj: Json) -> Json:
+    """Return the cells and conditions of the row of one object."""
+    row: Json = {"cells": [column.cell(obj) for column in columns]}
+    conditions = [each for column in columns if column.row_conditions for each in column.row_conditions(obj)]
     if conditions:
         row["conditions"] = conditions
-    return row | {"object": shown}
+    return row
 
 
 def count(*fields: str) -> Cell:

@@ -129,7 +129,7 @@ JOBS = Resource(
     group="batch",
     fields=lambda obj: metadata_fields(obj) | {"status.successful": str(number(obj, "status", "succeeded"))},
     indexed_fields=("metadata.name", "status.successful"),
-    unsupported_label=lambda label: f"field label {quote(label)} not supported for Job",
+    unsupported_label=lambda _, label: f"field label {quote(label)} not supported for Job",
     columns=[
         NAME,
         Column("Status", _status, description="Status of the job."),

@@ -146,7 +146,7 @@ RESOURCE_SLICES = Resource(
     returns_deleted_object=True,
     fields=_fields,
     indexed_fields=("spec.nodeName", "spec.driver"),
-    unsupported_label=lambda label: f"field label not supported for {GROUP}/v1, Kind=ResourceSlice: {label}",
+    unsupported_label=lambda kind, label: f"field label not supported for {kind}: {label}",
     columns=[
         NAME,
         Column("Node", lambda obj: text(obj, "spec", "nodeName"), documented=(_SPEC, "nodeName")),

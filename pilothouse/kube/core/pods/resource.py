@@ -199,7 +199,7 @@ PODS = Resource(
     columns=COLUMNS,
 )
 
-_known_field = field_conversion(PODS)
+_known_field = field_conversion(PODS, PODS.kind)
 
 
 def convert_field(requirement: Requirement) -> Requirement | None:

@@ -16,7 +16,7 @@ RUNNING = {"name": "c", "ready": True, "restartCount": 0, "state": {"running": {
 
 
 def row_of(obj: Json) -> Json:
-    return table_row(COLUMNS, obj, None)
+    return table_row(COLUMNS, obj)
 
 
 def cells(obj: Json) -> dict[str, Any]:
