@@ -6,16 +6,18 @@ The definition has the form of a CustomResourceDefinition, because the server of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any
 
 from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import copy_of
+from pilothouse.apiserver.offload import NeedsOffload
 from pilothouse.builder.resource import Resource
 from pilothouse.builder.types.wire import changing, schema_of
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Invalid
+from pilothouse.machinery.field import FieldError
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupKind, version_of
 from pilothouse.machinery.objects import Json, name_of
@@ -214,6 +216,10 @@ def attributing_errors(resource: CustomResource, version: str, obj: Json) -> Ite
 
 
 def require_valid(resource: CustomResource, version: str, obj: Json) -> None:
-    """Raises Invalid with all violations of the schema."""
-    if errors := list(resource.schemas.of(version).validate(obj)):
+    """Raises Invalid with all violations of the schema. Rules that would block the event loop are left out: types and
+    values are checked before."""
+    errors: list[FieldError] = []
+    with suppress(NeedsOffload):
+        errors.extend(resource.schemas.of(version).validate(obj))
+    if errors:
         raise Invalid.of(GroupKind(resource.group, resource.names.kind), name_of(obj), errors) from None

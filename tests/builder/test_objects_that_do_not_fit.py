@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from pilothouse.builder import APIServer, Column, Errors, Pattern, Resource
+from pilothouse.builder import APIServer, Column, Errors, Pattern, Resource, Rule
 from pilothouse.testing import BlockingAPI
 
 GROUP = "ports.example.com"
@@ -45,6 +45,18 @@ class OldPier(Resource):
     @classmethod
     def convert_from(cls, stored: Pier) -> OldPier:
         return cls(spec=cls.Spec(f"{stored.spec.host}:{stored.spec.port}"))
+
+
+@server.resource(version="v1")
+class Jetty(Resource):
+    rules = tuple(Rule(f"self.spec.length != {number}") for number in range(60))
+
+    @dataclass
+    class Spec:
+        length: int
+
+    def default(self) -> None:
+        self.spec.length += 0
 
 
 @dataclass
@@ -98,6 +110,13 @@ def test_what_a_function_stumbles_over_is_said_of_the_object(
     answer = _create(api, version, "refused", spec=spec)
     assert answer.status == code
     assert said in answer.json["message"]
+
+
+def test_the_first_object_of_a_kind_with_many_rules_is_refused_for_its_types(api: BlockingAPI) -> None:
+    """So many rules are compiled beside the event loop, and the author's function runs on it."""
+    obj = {"apiVersion": f"{GROUP}/v1", "kind": "Jetty", "metadata": {"name": "a"}, "spec": {"length": "long"}}
+    answer = api.request("POST", f"/apis/{GROUP}/v1/namespaces/default/jetties", obj)
+    assert (answer.status, answer.json["details"]["causes"][0]["field"]) == (422, "spec.length")
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
