@@ -23,6 +23,8 @@ def before_create(
     """Prepare and validate a new object that has its name, uid and creation time. Raises Invalid."""
     ensure_namespace(obj, ctx.namespace if strategy.namespaced else "")
     strategy.prepare_for_create_by(ctx.user, obj)
+    for warning in strategy.warnings_of_preparation(obj):
+        ctx.warn(warning)
     _refuse(kind, obj, chain(objections or (), strategy.validate(obj)))
     # After the strategy's validation, so that its more specific messages take precedence.
     _refuse(kind, obj, _validate_common(strategy, obj))

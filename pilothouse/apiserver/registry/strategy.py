@@ -79,6 +79,10 @@ class Strategy:
         """Record the creator, for the few resources that do."""
         self.prepare_for_create(obj)
 
+    def warnings_of_preparation(self, obj: Json) -> Iterable[str]:
+        """Return the warnings that a new object gets even if its validation fails."""
+        return ()
+
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
 

@@ -61,9 +61,11 @@ class PodStrategy(KubeStrategy):
         yield from self.validate_metadata(obj)
         yield from validate_pod_update(obj, old)
 
+    def warnings_of_preparation(self, obj: Json) -> Iterable[str]:
+        return apparmor_warnings(obj)
+
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
-        yield from apparmor_warnings(obj)
-        yield from pod_warnings(obj)
+        return pod_warnings(obj)
 
     def canonicalize(self, obj: Json) -> None:
         # After the warnings: warnings distinguish the client's fields from defaults.

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_pods import container, created, pod, stored
+from whole_server import whole_server
 
 from pilothouse.kinds.resources import aggregate_requests
 from pilothouse.kube.core.pods.qos import compute_qos_class
@@ -137,7 +138,15 @@ def test_an_apparmor_annotation_becomes_a_field(
     found = created(made)["spec"]["containers"][0].get("securityContext", {}).get("appArmorProfile")
     assert found == field
     advice = f'metadata.annotations[{APPARMOR}]: deprecated since v1.30; use the "appArmorProfile" field instead'
-    assert list(PodStrategy().warnings_on_create(stored(made))) == ([advice] if warned else [])
+    assert list(PodStrategy().warnings_of_preparation(stored(made))) == ([advice] if warned else [])
+
+
+async def test_a_refused_pod_is_warned_of_its_apparmor_annotation() -> None:
+    sent = pod(meta={"annotations": {APPARMOR: "unconfined"}}, restartPolicy="Sometimes")
+    async with whole_server() as server:
+        refused = await server.request("POST", "/api/v1/namespaces/default/pods", sent)
+    assert refused.status == 422
+    assert f"metadata.annotations[{APPARMOR}]: deprecated since v1.30" in refused.headers["warning"]
 
 
 @pytest.mark.parametrize(
