@@ -135,9 +135,15 @@ Errors: TypeAlias = Iterator[FieldError]
 """Errors of a validation function, in upstream's order."""
 
 
+class NamedString(str):
+    """A value whose Go type is not plain `string`: an enumeration or an int-or-string. Messages show it as JSON."""
+
+    __slots__ = ()
+
+
 def format_value(value: Any) -> str:
     """Format a value as Go does: strings quoted, numbers and booleans plain, other values as JSON."""
-    if isinstance(value, str):
+    if isinstance(value, str) and not isinstance(value, NamedString):
         return quote(value)
     return escape_html(orjson.dumps(value).decode())
 
@@ -184,14 +190,16 @@ def not_found(path: Path | str, value: Any) -> FieldError:
     return FieldError(ErrorType.NOT_FOUND, str(path), value)
 
 
-def not_supported(path: Path | str, value: Any, supported: Iterable[str]) -> FieldError:
-    """Return the error for a value that is not in the supported set.
+def not_supported(path: Path | str, value: Any, supported: Iterable[str], *, plain: bool = False) -> FieldError:
+    """Return the error for a value that is not in the supported set. `plain`: the value is a plain string in Go, not
+    an enumeration.
 
     >>> from pilothouse.builder import not_supported
     >>> print(not_supported("spec.color", "green", ["red", "blue"]))
     spec.color: Unsupported value: "green": supported values: "red", "blue"
     """
     names = ", ".join(map(quote, supported))
+    value = NamedString(value) if isinstance(value, str) and not plain else value
     return FieldError(ErrorType.NOT_SUPPORTED, str(path), value, f"supported values: {names}" if names else "")
 
 

@@ -5,9 +5,8 @@ One filter sets all of them, because every filter adds cost to every request.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+import re
+from collections.abc import Iterable, Sequence
 from random import getrandbits
 
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
@@ -19,6 +18,7 @@ _MOST_CHARACTERS = 4 * 1024
 """Of all warnings of a response."""
 _CUT_TO = 256
 """Characters of a warning, once all together are too many."""
+_UNSENDABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]").search
 
 
 def with_answer_headers(hsts_directives: Sequence[str] = ()) -> Filter:
@@ -50,22 +50,31 @@ def _new_id() -> str:
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
 
 
-def warning_headers(warnings: list[str]) -> Iterator[str]:
-    """Yield the values of RFC 7234 Warning headers with code 299.
+def warning_headers(warnings: Iterable[str]) -> list[str]:
+    """Return the values of RFC 7234 Warning headers with code 299.
 
     If all texts together exceed the limit, long texts are truncated, and nothing is added once the limit is reached.
+    A text with control characters is omitted.
     """
-    texts = list(dict.fromkeys(warnings))
-    totals = list(accumulate(map(len, texts)))
-    if totals and totals[-1] > _MOST_CHARACTERS:
-        added = bisect_right(totals, _MOST_CHARACTERS) + 1
-        texts = [text[:_CUT_TO] for text in texts]
-        totals = list(accumulate(map(len, texts)))
-        texts = texts[: max(added, bisect_left(totals, _MOST_CHARACTERS) + 1)]
-    for text in texts:
-        yield f"299 - {_quoted(text)}"
+    texts = list(dict.fromkeys(filter(None, warnings)))
+    shown: list[str] = []
+    written, truncates = 0, False
+    for position, text in enumerate(texts):
+        if truncates and written >= _MOST_CHARACTERS:
+            break
+        part = text[:_CUT_TO] if truncates else text
+        if _UNSENDABLE(part):
+            continue
+        if not truncates and written + len(part) > _MOST_CHARACTERS:
+            truncates = True
+            shown = [cut for earlier in texts[: position + 1] if not _UNSENDABLE(cut := earlier[:_CUT_TO])]
+            written = sum(map(len, shown))
+        else:
+            shown.append(part)
+            written += len(part)
+    return [f"299 - {_quoted(text)}" for text in shown]
 
 
 def _quoted(warning: str) -> str:
     escaped = warning.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(char for char in escaped if char.isprintable()) + '"'
+    return f'"{escaped}"'

@@ -28,7 +28,7 @@ class SchemaProblem:
             case field.ErrorType.REQUIRED:
                 return field.required(path)
             case field.ErrorType.NOT_SUPPORTED:
-                return field.not_supported(path, printable(self.value), self.limit)
+                return field.not_supported(path, printable(self.value), self.limit, plain=True)
             case field.ErrorType.TOO_LONG:
                 return field.too_long(path, self.limit)
             case field.ErrorType.TOO_MANY:

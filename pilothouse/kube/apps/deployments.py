@@ -162,7 +162,9 @@ def _validate_rolling_update(rolling: Json, path: Path) -> Errors:
     yield from replica_counts.validate_positive_int_or_percent(unavailable, path.child("maxUnavailable"))
     yield from replica_counts.validate_positive_int_or_percent(surge, path.child("maxSurge"))
     if replica_counts.int_or_percent_value(unavailable) == 0 and replica_counts.int_or_percent_value(surge) == 0:
-        yield invalid(path.child("maxUnavailable"), unavailable, "may not be 0 when `maxSurge` is 0")
+        yield invalid(
+            path.child("maxUnavailable"), replica_counts.printable(unavailable), "may not be 0 when `maxSurge` is 0"
+        )
     yield from replica_counts.validate_not_more_than_100_percent(unavailable, path.child("maxUnavailable"))
 
 

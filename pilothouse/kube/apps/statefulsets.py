@@ -213,7 +213,7 @@ def _validate_rolling_update(rolling: Json, path: Path) -> Errors:
     path = path.child("maxUnavailable")
     yield from replica_counts.validate_positive_int_or_percent(limit, path)
     if replica_counts.int_or_percent_value(limit) == 0:
-        yield invalid(path, limit, "cannot be 0")
+        yield invalid(path, replica_counts.printable(limit), "cannot be 0")
     yield from replica_counts.validate_not_more_than_100_percent(limit, path)
 
 

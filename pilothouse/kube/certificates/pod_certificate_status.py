@@ -62,7 +62,7 @@ def _validate_conditions(conditions: list[Json]) -> Errors:
     for position, condition in enumerate(conditions):
         path, kind = _STATUS.child("conditions", f"[{position}]"), text(condition, "type")
         if kind not in STATES:
-            yield not_supported(path.child("type"), kind, STATES)
+            yield not_supported(path.child("type"), kind, STATES, plain=True)
             continue
         count += 1
         if count > 1:

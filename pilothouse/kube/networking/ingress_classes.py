@@ -58,7 +58,7 @@ def _validate_parameters(parameters: Json, path: Path) -> Errors:
     if scope is None:
         yield required(path.child("scope"))
     elif scope not in ("Cluster", "Namespace"):
-        yield not_supported(path.child("scope"), scope, ("Cluster", "Namespace"))
+        yield not_supported(path.child("scope"), scope, ("Cluster", "Namespace"), plain=True)
     elif scope == "Cluster":
         if namespace is not None:
             yield forbidden(path.child("namespace"), "`parameters.scope` is set to 'Cluster'")

@@ -37,9 +37,9 @@ class RoleBindingStrategy(KubeStrategy):
         path = root("roleRef")
         group, kind, name = (reference.get(key) or "" for key in ("apiGroup", "kind", "name"))
         if group != GROUP:
-            yield not_supported(path.child("apiGroup"), group, (GROUP,))
+            yield not_supported(path.child("apiGroup"), group, (GROUP,), plain=True)
         if kind not in kinds:
-            yield not_supported(path.child("kind"), kind, kinds)
+            yield not_supported(path.child("kind"), kind, kinds, plain=True)
         if not name:
             yield required(path.child("name"))
         for problem in name_is_path_segment(name) if name else ():
@@ -73,13 +73,13 @@ def validate_subject(subject: Json, namespaced: bool, path: Path) -> Errors:
         for problem in name_is_dns_subdomain(name) if name else ():
             yield invalid(path.child("name"), name, problem)
         if group:
-            yield not_supported(path.child("apiGroup"), group, ("",))
+            yield not_supported(path.child("apiGroup"), group, ("",), plain=True)
         if not namespaced and not subject.get("namespace"):
             yield required(path.child("namespace"))
     elif kind not in _SUBJECT_KINDS:
-        yield not_supported(path.child("kind"), kind, _SUBJECT_KINDS)
+        yield not_supported(path.child("kind"), kind, _SUBJECT_KINDS, plain=True)
     elif group != GROUP:
-        yield not_supported(path.child("apiGroup"), group, (GROUP,))
+        yield not_supported(path.child("apiGroup"), group, (GROUP,), plain=True)
 
 
 def _subjects(kind: str) -> Callable[[Json], str]:

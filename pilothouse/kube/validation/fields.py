@@ -41,9 +41,10 @@ def non_empty(value: object, path: Path, detail: str = "") -> Errors:
         yield required(path, detail)
 
 
-def one_of(value: str, path: Path, supported: Iterable[str]) -> Errors:
+def one_of(value: str, path: Path, supported: Iterable[str], *, plain: bool = False) -> Errors:
+    """`plain` as in `not_supported`."""
     if value not in supported:
-        yield not_supported(path, value, supported)
+        yield not_supported(path, value, supported, plain=plain)
 
 
 def required_one_of(value: str, path: Path, supported: Iterable[str]) -> Errors:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilothouse.kube.validation.fields import nonnegative
-from pilothouse.machinery.field import Errors, Path, invalid
+from pilothouse.machinery.field import Errors, NamedString, Path, invalid
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import is_valid_percent
 from pilothouse.machinery.validation.object_meta import validate_nonnegative_field
@@ -38,9 +38,14 @@ def validate_collisions(status: Json, old: Json, path: Path) -> Errors:
 def validate_positive_int_or_percent(value: int | str, path: Path) -> Errors:
     if isinstance(value, str):
         for message in is_valid_percent(value):
-            yield invalid(path, value, message)
+            yield invalid(path, printable(value), message)
     else:
         yield from validate_nonnegative_field(value, path)
+
+
+def printable(value: int | str) -> int | str:
+    """Return an int-or-string as errors show it."""
+    return NamedString(value) if isinstance(value, str) else value
 
 
 def validate_not_more_than_100_percent(value: int | str, path: Path) -> Errors:

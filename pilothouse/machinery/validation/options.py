@@ -50,4 +50,4 @@ def validate_dry_run(dry_run: Iterable[str] | None, path: Path) -> Errors:
 
 def validate_field_validation(value: str, path: Path) -> Errors:
     if value not in _FIELD_VALIDATIONS:
-        yield not_supported(path, value, _FIELD_VALIDATIONS)
+        yield not_supported(path, value, _FIELD_VALIDATIONS, plain=True)

@@ -74,10 +74,16 @@ async def test_warnings_go_out_once_each_and_quoted(make_request: MakeRequest) -
 
 
 def test_many_long_warnings_are_cut_and_then_dropped() -> None:
-    headers = list(warning_headers([f"{i}{'x' * 3000}" for i in range(100)]))
+    headers = warning_headers([f"{i}{'x' * 3000}" for i in range(100)])
     assert all(len(text) < 280 for text in headers)
     assert len(headers) == 16
     assert len(list(warning_headers([f"{i:03}{'x' * 197}" for i in range(60)]))) == 21
+
+
+def test_a_warning_with_control_characters_is_omitted() -> None:
+    assert warning_headers(["a\x00b", "", "c\x85", "déjà\u200b vu"]) == ['299 - "déjà\u200b vu"']
+    long = ["x" * 3000, "y" * 3000, "z" * 300 + "\n"]
+    assert [len(text) for text in warning_headers(long)] == [256 + len('299 - ""')] * 3, "cut before the line break"
 
 
 async def test_a_status_error_is_written_in_the_media_type_the_client_accepts(make_request: MakeRequest) -> None:

@@ -26,7 +26,7 @@ def validate_spec(spec: Json, path: Path, requested: ratcheting.ValidationOption
     if not spec["scope"]:
         yield required(path.child("scope"))
     elif spec["scope"] not in _SCOPES:
-        yield not_supported(path.child("scope"), spec["scope"], _SCOPES)
+        yield not_supported(path.child("scope"), spec["scope"], _SCOPES, plain=True)
     for position, version in enumerate(internal.versions):
         if internal.schema_of(version) is not None:
             continue
@@ -115,7 +115,7 @@ def validate_conversion(conversion: Json, path: Path, options: ratcheting.Valida
     if not strategy:
         yield required(path.child("strategy"))
     elif strategy not in (NONE, WEBHOOK):
-        yield not_supported(path.child("strategy"), strategy, (NONE, WEBHOOK))
+        yield not_supported(path.child("strategy"), strategy, (NONE, WEBHOOK), plain=True)
     webhook = conversion.get("webhook") or {}
     client, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
     if strategy == WEBHOOK:

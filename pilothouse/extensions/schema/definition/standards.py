@@ -54,7 +54,7 @@ def validate_standard(schema: Json, path: Path, around: SchemaContext) -> Errors
     """Validate the parts of a schema that do not depend on other schemas."""
     kind = schema.get("type") or ""
     if around.requires_valid_types and kind and kind not in TYPES:
-        yield not_supported(path.child("type"), kind, TYPES)
+        yield not_supported(path.child("type"), kind, TYPES, plain=True)
     if schema.get("default") is not None and around.defaults_forbidden is not None:
         yield forbidden(path.child("default"), f"must not be set {around.defaults_forbidden}".rstrip())
     if schema.get("id"):
@@ -90,7 +90,7 @@ def validate_extensions(schema: Json, path: Path, around: SchemaContext) -> Erro
         reason = f"must be object if {MAP_TYPE} is specified"
         yield invalid(path.child("type"), kind, reason) if kind else required(path.child("type"), reason)
     if map_type is not None and map_type not in ("atomic", "granular"):
-        yield not_supported(path.child(MAP_TYPE), map_type, ("atomic", "granular"))
+        yield not_supported(path.child(MAP_TYPE), map_type, ("atomic", "granular"), plain=True)
     yield from validate_list_extensions(
         schema,
         path,
@@ -113,7 +113,7 @@ def validate_list_extensions(
     elif requires_atomic_sets:
         yield from validate_set_items(schema, path)
     if list_type is not None and list_type not in _TYPES:
-        yield not_supported(path.child(LIST_TYPE), list_type, _TYPES)
+        yield not_supported(path.child(LIST_TYPE), list_type, _TYPES, plain=True)
     if schema.get(LIST_MAP_KEYS) and list_type != "map":
         reason = f"must be map if {LIST_MAP_KEYS} is non-empty"
         at = path.child(LIST_TYPE)

@@ -83,7 +83,7 @@ class LegacyBindingStorage:
 def validate_binding(binding: Json) -> Errors:
     target = binding.get("target") or {}
     if target.get("kind") and target["kind"] != "Node":
-        yield not_supported(root("target", "kind"), target["kind"], ("Node", "<empty>"))
+        yield not_supported(root("target", "kind"), target["kind"], ("Node", "<empty>"), plain=True)
     if not target.get("name"):
         yield required(root("target", "name"))
 

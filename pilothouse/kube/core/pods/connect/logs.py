@@ -89,7 +89,7 @@ class LogOptions:
             yield invalid(root("sinceSeconds"), self.since_seconds, "must be greater than 0")
         if enabled(_SPLIT_STREAMS):
             stream = self.stream or _ALL
-            yield from one_of(stream, root("stream"), ("Stdout", "Stderr", _ALL))
+            yield from one_of(stream, root("stream"), ("Stdout", "Stderr", _ALL), plain=True)
             if stream != _ALL and self.tail_lines is not None:
                 yield forbidden(NO_FIELD, "`tailLines` and specific `stream` are mutually exclusive for now")
         elif self.stream is not None:

@@ -144,7 +144,7 @@ def validate_field_reference(reference: Json, allowed: tuple[str, ...], path: Pa
     # `spec.host` is the former name of spec.nodeName.
     name = "spec.nodeName" if name == "spec.host" else name
     if name not in allowed:
-        yield not_supported(path.child("fieldPath"), name, allowed)
+        yield not_supported(path.child("fieldPath"), name, allowed, plain=True)
 
 
 def split_subscript(field: str) -> tuple[str, str | None]:
@@ -162,7 +162,7 @@ def validate_resource_reference(reference: Json, path: Path, *, of_volume: bool 
     elif not resource:
         yield required(path.child("resource"))
     elif resource not in _RESOURCES and not resource.startswith(_HUGE_PAGES):
-        yield not_supported(path.child("resource"), resource, _RESOURCES)
+        yield not_supported(path.child("resource"), resource, _RESOURCES, plain=True)
     divisor = reference.get("divisor") or "0"
     if parse_quantity(divisor):
         amount = str(parse_quantity(divisor))

@@ -159,7 +159,7 @@ def validate_pod_certificate_projection(source: Json, path: Path) -> Errors:
     yield from validate_signer_name(signer, path.child("signerName"))
     if (annotations := source.get("userAnnotations")) is not None:
         yield from user_annotations(annotations, path.child("userAnnotations"))
-    yield from one_of(source.get("keyType") or "", path.child("keyType"), _KEY_TYPES)
+    yield from one_of(source.get("keyType") or "", path.child("keyType"), _KEY_TYPES, plain=True)
     seconds, where = source.get("maxExpirationSeconds"), path.child("maxExpirationSeconds")
     if seconds is None:
         return

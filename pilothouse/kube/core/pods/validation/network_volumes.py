@@ -179,9 +179,9 @@ def validate_azure_disk(source: Json, path: Path) -> Errors:
         return
     yield from one_of(kind, path.child("kind"), _DISK_KINDS)
     if kind == "Managed" and not uri.startswith("/subscriptions/"):
-        yield not_supported(path.child("diskURI"), uri, (_MANAGED_DISK,))
+        yield not_supported(path.child("diskURI"), uri, (_MANAGED_DISK,), plain=True)
     if kind != "Managed" and not uri.startswith("https://"):
-        yield not_supported(path.child("diskURI"), uri, (_BLOB_DISK,))
+        yield not_supported(path.child("diskURI"), uri, (_BLOB_DISK,), plain=True)
 
 
 def validate_csi_driver_name(name: str, path: Path) -> Errors:

@@ -168,4 +168,4 @@ def validate_internal_traffic(service: Json) -> Errors:
 def validate_traffic_distribution(service: Json) -> Errors:
     distribution = service["spec"].get("trafficDistribution")
     if distribution is not None:
-        yield from fields.one_of(distribution, _SPEC.child("trafficDistribution"), _DISTRIBUTIONS)
+        yield from fields.one_of(distribution, _SPEC.child("trafficDistribution"), _DISTRIBUTIONS, plain=True)
