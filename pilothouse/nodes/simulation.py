@@ -17,7 +17,7 @@ from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.loadbalancer.ingresses import CLASS
-from pilothouse.controllers.resources import PODS
+from pilothouse.controllers.resources import PODS, SERVICES
 from pilothouse.controllers.volume.persistentvolume.matching import SIMULATED
 from pilothouse.kinds.conditions import is_true
 from pilothouse.machinery.errors import AlreadyExists
@@ -77,8 +77,15 @@ class Simulation:
         self.behaviors = Behaviors(lambda node: self.fleet.labels(node))
         self.stages = Stages(_Surroundings(self, context.clock), config.seed, self._tell)
         self.fleet = Fleet(context, config, self.behaviors, self.stages, self.events)
-        self.pods = Pods(context, config, self.behaviors, self.fleet, self.stages, self.events)
-        self.host = Host(context.informer(PODS), self.behaviors, self.fleet, context.client, self.pods.end_container)
+        self.host = Host(
+            context.informer(PODS),
+            context.informer(SERVICES),
+            self.behaviors,
+            self.fleet,
+            context.client,
+            lambda pod, container, exceeded: self.pods.end_container(pod, container, exceeded),
+        )
+        self.pods = Pods(context, config, self.behaviors, self.fleet, self.stages, self.events, self.host)
 
     async def run(self) -> None:
         """Run until cancelled."""

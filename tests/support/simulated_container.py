@@ -7,6 +7,7 @@ from pilothouse.nodes.containers.budget import Budget, Limits, Machine
 from pilothouse.nodes.containers.container import Containers
 from pilothouse.nodes.containers.process import Given, Kept, Process
 from pilothouse.nodes.containers.shell import run_command
+from pilothouse.nodes.containers.volumes import Objects
 
 SPEC: Json = {
     "name": "app",
@@ -38,7 +39,7 @@ class Box:
         async with self.machine.process(limits) as budget:
             self.budget = budget
             out, errors = Kept(budget), Kept(budget)
-            container = await self.containers.enter(POD, SPEC, {}, budget)
+            container = await self.containers.enter(POD, SPEC, Objects(), budget)
             process = Process([*words], container, Given(stdin, budget), out, errors, self._sleep, budget)
             return await run_command(process), out.taken(), errors.taken()
 

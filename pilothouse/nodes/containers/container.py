@@ -7,6 +7,7 @@ string, 2 MiB in total.
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
@@ -15,7 +16,16 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, part, uid_of
 from pilothouse.nodes.containers.budget import Budget
 from pilothouse.nodes.containers.files import Files, Space
-from pilothouse.nodes.containers.volumes import Objects, field_text, in_config_map, in_secret, mount_volumes
+from pilothouse.nodes.containers.resource_fields import resource_text
+from pilothouse.nodes.containers.service_variables import linked_services, variables_of
+from pilothouse.nodes.containers.volumes import (
+    Mounting,
+    Objects,
+    field_text,
+    in_config_map,
+    in_secret,
+    mount_volumes,
+)
 
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _LONGEST: Final = 128 * 1024
@@ -25,11 +35,35 @@ _POINTER: Final = 9
 _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^()$]{0,1024})\))")
 
 
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """User and groups of the processes."""
+
+    user: int = 0
+    group: int = 0
+    groups: tuple[int, ...] = (0,)
+    """All groups in ascending order, including `group`."""
+
+
+def identity_of(pod: Json, spec: Json) -> Identity:
+    """Return the identity that the security contexts request; images are assumed to run as root."""
+    shared, own = part(pod, "spec", "securityContext"), spec.get("securityContext") or {}
+
+    def number(field: str) -> int:
+        value = own.get(field)
+        return int((shared.get(field) if value is None else value) or 0)
+
+    group, shared_group = number("runAsGroup"), shared.get("fsGroup")
+    groups = {group, *(shared.get("supplementalGroups") or ()), *(() if shared_group is None else (shared_group,))}
+    return Identity(number("runAsUser"), group, tuple(sorted(groups)))
+
+
 @dataclass(slots=True)
 class Container:
     hostname: str
     environment: dict[str, str]
     files: Files
+    identity: Identity
     directory: str = "/"
 
 
@@ -84,9 +118,13 @@ def _new_files(pod: Json, space: Space) -> Files:
 
 
 async def _container(pod: Json, spec: Json, objects: Objects, files: Files, budget: Budget) -> Container:
-    await mount_volumes(files, pod, spec, objects, budget)
     environment = await environment_of(pod, spec, objects, budget)
-    return Container(hostname_of(pod), environment, files, spec.get("workingDir") or "/")
+
+    def sub_path(mount: Json) -> str:
+        return mount.get("subPath") or expand(mount.get("subPathExpr") or "", environment)
+
+    await mount_volumes(files, Mounting(pod, spec, objects, sub_path), budget)
+    return Container(hostname_of(pod), environment, files, identity_of(pod, spec), spec.get("workingDir") or "/")
 
 
 class ArgumentsTooLong(Exception):
@@ -128,6 +166,13 @@ def first_variables(pod: Json) -> dict[str, str]:
 async def environment_of(pod: Json, spec: Json, objects: Objects, budget: Budget) -> dict[str, str]:
     """Return the variables of the container. Raises ArgumentsTooLong or Killed."""
     variables, sizes = first_variables(pod), ArgumentSizes()
+    services: dict[str, str] = {}
+    for service in linked_services(objects.services, pod):
+        await budget.spend(steps=len(service["spec"]["ports"]))
+        for name, text in variables_of(service):
+            sizes.add(len(name) + len(text))
+            services[name] = text
+    known = ChainMap(variables, services)
     for source in spec.get("envFrom") or ():
         config_map, secret = source.get("configMapRef") or {}, source.get("secretRef") or {}
         prefix = source.get("prefix") or ""
@@ -137,21 +182,24 @@ async def environment_of(pod: Json, spec: Json, objects: Objects, budget: Budget
                 sizes.add(len(prefix) + len(key) + len(data))
                 variables[prefix + key] = data.decode("utf-8", "replace")
     for variable in spec.get("env") or ():
-        value = await _value(pod, variable, objects, budget)
+        value = await _value(pod, spec, variable, objects, budget)
         await budget.spend(data=len(value or ""), steps=0)
         if value is not None:
-            variables[variable["name"]] = expanded = expand(value, variables)
+            variables[variable["name"]] = expanded = expand(value, known)
             sizes.add(len(variable["name"]) + len(expanded))
-    return variables
+    return {**variables, **{name: text for name, text in services.items() if name not in variables}}
 
 
-async def _value(pod: Json, variable: Json, objects: Objects, budget: Budget) -> str | None:
+async def _value(pod: Json, spec: Json, variable: Json, objects: Objects, budget: Budget) -> str | None:
     """Return the unexpanded value of a variable; None if its source is missing."""
     if "valueFrom" not in variable:
         return variable.get("value") or ""
     source = variable["valueFrom"]
     if field := part(source, "fieldRef").get("fieldPath"):
         return await field_text(pod, field, budget)
+    if selector := source.get("resourceFieldRef"):
+        container = spec_of(pod, selector.get("containerName") or spec["name"]) or spec
+        return resource_text(container, selector, objects.allocatable)
     config_map, secret = source.get("configMapKeyRef") or {}, source.get("secretKeyRef") or {}
     contents = in_config_map(objects, config_map.get("name")) if config_map else in_secret(objects, secret.get("name"))
     value = contents.get((config_map or secret).get("key") or "")
@@ -164,6 +212,19 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
         return text
     expanded_size(text, lambda name: len(variables[name]) if name in variables else None)
     return _REFERENCE.sub(lambda match: "$" if match[1] is None else variables.get(match[1], match[0]), text)
+
+
+def sub_path_problem(expression: str, variables: Mapping[str, str]) -> str:
+    """Return the problem with a subPathExpr in a kubelet's words; empty if valid. Raises ArgumentsTooLong."""
+    names = {match[1] for match in _REFERENCE.finditer(expression) if match[1] is not None}
+    if missing := sorted(name for name in names if not variables.get(name)):
+        return f"missing value for {', '.join(missing)}"
+    path = expand(expression, variables)
+    if path.startswith("/"):
+        return f"error SubPath `{path}` must not be an absolute path"
+    if ".." in path.split("/"):
+        return f"unable to provision SubPath `{path}`: must not contain '..'"
+    return ""
 
 
 def expanded_size(text: str, size_of: Callable[[str], int | None]) -> int:

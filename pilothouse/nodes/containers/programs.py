@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -15,6 +16,8 @@ _DATE_FIELDS: Final = re.compile(r"%[a-zA-Z%]")
 _LONGEST_FORMAT: Final = 1024
 _UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _FOREVER: Final = 10 * 365 * 86400.0
+_USERS: Final[dict[int, str]] = {0: "root", 65534: "nobody"}
+_GROUPS: Final = _USERS
 
 
 async def _echo(process: Process) -> int:
@@ -100,13 +103,31 @@ async def _pwd(process: Process) -> int:
 
 
 async def _whoami(process: Process) -> int:
-    await process.say("root\n")
+    user = process.container.identity.user
+    if user not in _USERS:
+        return await process.complain(f"unknown uid {user}")
+    await process.say(f"{_USERS[user]}\n")
     return 0
 
 
 async def _id(process: Process) -> int:
-    await process.say("0\n" if "-u" in process.arguments else "uid=0(root) gid=0(root) groups=0(root)\n")
+    identity = process.container.identity
+    options = {letter for word in process.arguments if word.startswith("-") for letter in word[1:]}
+    numbers = {"u": (identity.user,), "g": (identity.group,), "G": identity.groups}
+    for option, values in numbers.items():
+        if option in options:
+            names = _USERS if option == "u" else _GROUPS
+            shown = (names.get(value, str(value)) if "n" in options else str(value) for value in values)
+            await process.say(" ".join(shown) + "\n")
+            return 0
+    groups = ",".join(_numbered(group, _GROUPS) for group in identity.groups)
+    user, group = _numbered(identity.user, _USERS), _numbered(identity.group, _GROUPS)
+    await process.say(f"uid={user} gid={group} groups={groups}\n")
     return 0
+
+
+def _numbered(number: int, names: Mapping[int, str]) -> str:
+    return f"{number}({names[number]})" if number in names else str(number)
 
 
 async def _uname(process: Process) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from typing import Final, TypeAlias
@@ -13,24 +13,36 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, annotations_of, items, labels_of, name_of, namespace_of, uid_of
 from pilothouse.nodes.containers.budget import Budget, Holding
 from pilothouse.nodes.containers.files import FileProblem, Files
+from pilothouse.nodes.containers.resource_fields import resource_text
 
 CONFIG_MAP, SECRET = "configmaps", "secrets"
 
 Contents: TypeAlias = Mapping[str, bytes]
-Objects: TypeAlias = Mapping[tuple[str, str], Contents]
-"""(resource, name) → contents; missing objects are empty."""
 ReadObject: TypeAlias = Callable[[str, str], Awaitable[Json]]
 """Returns the object by resource and name, from the pod's namespace; empty if missing."""
 
 _NOTHING: Final[Contents] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """The API objects that a container depends on."""
+
+    contents: Mapping[tuple[str, str], Contents] = field(default_factory=dict)
+    """(resource, name) → contents of a ConfigMap or Secret; missing objects are empty."""
+    services: Sequence[Json] = ()
+    """Services of the pod's namespace, and the API server's."""
+    allocatable: Mapping[str, str] = field(default_factory=dict)
+    """Allocatable resources of the node."""
+
 
 _MOST_SORTED: Final = 10_000
 """Above this number, labels are listed in stored order, not sorted."""
 _TOKEN: Final = b"a simulated token"
 
 
-async def objects_for(pod: Json, spec: Json, read: ReadObject, budget: Budget) -> Objects:
-    """Return the contents of all objects that the container references. Raises Killed."""
+async def contents_for(pod: Json, spec: Json, read: ReadObject, budget: Budget) -> Mapping[tuple[str, str], Contents]:
+    """Return the contents of all ConfigMaps and Secrets that the container references. Raises Killed."""
     objects: dict[tuple[str, str], Contents] = {}
     for references in (_of_variables(spec), _of_volumes(pod)):
         for resource, name in references:
@@ -74,11 +86,11 @@ def _references(of: Json, config_map: str, secret: str, *, name: str = "name") -
 
 
 def in_config_map(objects: Objects, name: str | None) -> Contents:
-    return objects.get((CONFIG_MAP, name or ""), _NOTHING)
+    return objects.contents.get((CONFIG_MAP, name or ""), _NOTHING)
 
 
 def in_secret(objects: Objects, name: str | None) -> Contents:
-    return objects.get((SECRET, name or ""), _NOTHING)
+    return objects.contents.get((SECRET, name or ""), _NOTHING)
 
 
 async def field_text(pod: Json, path: str, budget: Budget) -> str:
@@ -91,7 +103,9 @@ async def field_text(pod: Json, path: str, budget: Budget) -> str:
         "spec.nodeName": spec.get("nodeName"),
         "spec.serviceAccountName": spec.get("serviceAccountName"),
         "status.hostIP": status.get("hostIP"),
+        "status.hostIPs": _addresses(status, "hostIPs"),
         "status.podIP": status.get("podIP"),
+        "status.podIPs": _addresses(status, "podIPs"),
     }
     if path in simple:
         return str(simple[path] or "")
@@ -109,24 +123,40 @@ async def field_text(pod: Json, path: str, budget: Budget) -> str:
     return ""
 
 
-async def mount_volumes(files: Files, pod: Json, spec: Json, objects: Objects, budget: Budget) -> None:
+def _addresses(status: Json, field: str) -> str:
+    return ",".join(address.get("ip") or "" for address in status.get(field) or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Mounting:
+    """The volumes of a container."""
+
+    pod: Json
+    spec: Json
+    objects: Objects
+    sub_path: Callable[[Json], str]
+    """Mount → path in the volume."""
+
+
+async def mount_volumes(files: Files, mounting: Mounting, budget: Budget) -> None:
     """Write the current volume contents. Files written to an emptyDir persist. Raises Killed."""
+    pod, spec = mounting.pod, mounting.spec
     volumes = {volume["name"]: volume for volume in (pod.get("spec") or {}).get("volumes") or ()}
     contents: dict[str, Contents] = {}
     with Holding(budget) as held:
-        sources = _Sources(pod, objects, budget, held)
+        sources = _Sources(pod, spec, mounting.objects, budget, held)
         for mount in spec.get("volumeMounts") or ():
             await budget.spend()
             name = mount["name"]
             if name not in contents:
                 contents[name] = await sources.of_volume(volumes.get(name) or {})
             with suppress(FileProblem):
-                await _mount(files, mount, contents[name], budget)
+                await _mount(files, mount, mounting.sub_path(mount), contents[name], budget)
 
 
-async def _mount(files: Files, mount: Json, contents: Contents, budget: Budget) -> None:
+async def _mount(files: Files, mount: Json, part: str, contents: Contents, budget: Budget) -> None:
     base = posixpath.normpath(posixpath.join("/", mount["mountPath"]))
-    part = (mount.get("subPath") or "").strip("/")
+    part = part.strip("/")
     if part in contents:  # a single file
         files.make_directory(posixpath.dirname(base), parents=True)
         files.write(base, contents[part])
@@ -144,6 +174,7 @@ async def _mount(files: Files, mount: Json, contents: Contents, budget: Budget) 
 @dataclass(slots=True)
 class _Sources:
     pod: Json
+    spec: Json
     objects: Objects
     budget: Budget
     held: Holding
@@ -191,4 +222,14 @@ class _Sources:
                     self.held.add(len(text))
                     self.texts[path] = text
                 files[item["path"]] = self.texts[path]
+            elif selector := item.get("resourceFieldRef"):
+                container = self._container(selector.get("containerName") or "")
+                files[item["path"]] = resource_text(container, selector, self.objects.allocatable).encode()
         return files
+
+    def _container(self, name: str) -> Json:
+        if not name or name == self.spec.get("name"):
+            return self.spec
+        spec = self.pod.get("spec") or {}
+        containers = (each for kind in ("containers", "initContainers") for each in spec.get(kind) or ())
+        return next((each for each in containers if each.get("name") == name), {})

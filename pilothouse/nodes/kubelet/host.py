@@ -14,12 +14,13 @@ from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.rest.client import Client
 from pilothouse.kinds.pods import node_name
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of, part, uid_of
 from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.behavior.model import ContainerBehavior
 from pilothouse.nodes.containers.budget import Budget, Machine
 from pilothouse.nodes.containers.container import Containers, spec_of
-from pilothouse.nodes.containers.volumes import Objects, objects_for
+from pilothouse.nodes.containers.service_variables import MASTER_SERVICE
+from pilothouse.nodes.containers.volumes import Objects, contents_for
 from pilothouse.nodes.fleet.fleet import Fleet
 from pilothouse.nodes.pods.world import Exceeded
 
@@ -30,18 +31,25 @@ _NODE_INDEX: Final = "node of the kubelet"
 
 
 class Host:
-    """`pods`: pods from an informer. `fleet`: the simulated nodes.
+    """`pods` and `services`: from informers. `fleet`: the simulated nodes.
 
     `ended` is called if a container's command, executed for its log, exceeds its budget.
     """
 
     def __init__(
-        self, pods: SharedIndexInformer, behaviors: Behaviors, fleet: Fleet, client: Client, ended: ContainerEnded
+        self,
+        pods: SharedIndexInformer,
+        services: SharedIndexInformer,
+        behaviors: Behaviors,
+        fleet: Fleet,
+        client: Client,
+        ended: ContainerEnded,
     ) -> None:
         self.containers = Containers()
         self.machine = Machine()
         self.pods = KnownPods(pods, gone=self.containers.forget)
         self.ended = ended
+        self._services = services.indexer
         self._behaviors, self._fleet, self._client = behaviors, fleet, client
 
     def nodes(self) -> list[Json]:
@@ -49,14 +57,19 @@ class Host:
         return [node for name, node in self._fleet.nodes.items() if self._fleet.is_alive(name)]
 
     async def objects_for(self, pod: Json, spec: Json, budget: Budget) -> Objects:
-        """Return the contents of the ConfigMaps and Secrets of the container. Raises Killed."""
+        """Return the objects that the container depends on. Raises Killed."""
 
         async def read(resource: str, name: str) -> Json:
             with suppress(NotFound):
                 return await self._client.resource("v1", resource, namespace=namespace_of(pod)).get(name)
             return {}
 
-        return await objects_for(pod, spec, read, budget)
+        services = [*self._services.by_index(NAMESPACE_INDEX, namespace_of(pod))]
+        master = self._services.get_by_key(MASTER_SERVICE)
+        if master is not None and namespace_of(master) != namespace_of(pod):
+            services.append(master)
+        allocatable = part(self._fleet.nodes.get(node_name(pod)) or {}, "status", "allocatable")
+        return Objects(await contents_for(pod, spec, read, budget), services, allocatable)
 
     def still_runs(self, pod: Json, container: str) -> bool:
         """Return whether the container still runs as in `pod`, without a restart."""

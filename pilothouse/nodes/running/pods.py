@@ -20,6 +20,7 @@ from pilothouse.nodes.config import SimulationConfig
 from pilothouse.nodes.fleet.addresses import PodAddresses
 from pilothouse.nodes.fleet.fleet import Fleet
 from pilothouse.nodes.fleet.node_object import address_of, cidr_of
+from pilothouse.nodes.kubelet.host import Host
 from pilothouse.nodes.pods.restore import restore
 from pilothouse.nodes.pods.state import ENDED
 from pilothouse.nodes.pods.world import Exceeded, Refusal
@@ -49,13 +50,14 @@ class Pods:
         fleet: Fleet,
         stages: Stages,
         events: NodeEvents,
+        host: Host,
     ) -> None:
         self._behaviors, self._fleet, self._stages = behaviors, fleet, stages
         self._clock, self._writers = context.clock, config.writers
         self._informer = context.informer(PODS)
         self._agenda = Agenda(context.clock)
         self._addresses, self._ports = PodAddresses(), HostPorts()
-        self._steps = Steps(context, config, behaviors, stages, events, self._addresses)
+        self._steps = Steps(context, config, behaviors, stages, events, self._addresses, host)
         self._records, self._on = {}, {}
 
     async def run(self) -> None:

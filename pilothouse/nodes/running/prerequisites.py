@@ -16,7 +16,16 @@ from pilothouse.machinery.event_loop import yield_periodically, yield_to_loop
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, items, namespace_of, part
-from pilothouse.nodes.containers.container import ArgumentSizes, ArgumentsTooLong, expanded_size, first_variables
+from pilothouse.nodes.containers.budget import Killed, Limits
+from pilothouse.nodes.containers.container import (
+    ArgumentSizes,
+    ArgumentsTooLong,
+    environment_of,
+    expanded_size,
+    first_variables,
+    sub_path_problem,
+)
+from pilothouse.nodes.kubelet.host import Host
 from pilothouse.nodes.pods.state import containers_of
 from pilothouse.nodes.pods.world import Obstacle
 
@@ -28,6 +37,11 @@ _NOT_STARTED = (
 )
 _SHOWN = 256
 _WORTH_A_TURN = 4096
+_ADDRESSES: Json = {
+    field: [{"ip": "0.0.0.0"}] if field.endswith("s") else "0.0.0.0"
+    for field in ("hostIP", "hostIPs", "podIP", "podIPs")
+}
+_LIMITS = Limits(steps=10_000, wall_seconds=30.0)
 _WORDS = {CONFIG_MAPS: ("configmap", "ConfigMap"), SECRETS: ("secret", "Secret")}
 
 
@@ -41,8 +55,8 @@ class _Need:
 
 
 class Prerequisites:
-    def __init__(self, client: Client, clock: Clock) -> None:
-        self._client = client
+    def __init__(self, client: Client, clock: Clock, host: Host) -> None:
+        self._client, self._host = client, host
         self._found: BoundedCache[tuple[str, str, str], frozenset[str]] = BoundedCache(
             entries=4096, total_bytes=1 << 20, now=clock.now
         )
@@ -55,7 +69,29 @@ class Prerequisites:
             if alike not in looked_at and (message := await self._missing(need, namespace)) is not None:
                 return Obstacle(need.container, message)
             looked_at.add(alike)
+        async for container in yield_periodically(containers_of(pod)):
+            if message := await self._wrong_sub_path(pod, container.spec):
+                return Obstacle(container.name, message)
         return None
+
+    async def _wrong_sub_path(self, pod: Json, spec: Json) -> str:
+        """Return the problem with the container's first invalid subPathExpr; empty if all are valid."""
+        mounts = [mount for mount in spec.get("volumeMounts") or () if mount.get("subPathExpr")]
+        if not mounts:
+            return ""
+        # The pod has no addresses before its sandbox; variables that refer to them are not missing.
+        addressed = {**pod, "status": {**_ADDRESSES, **(pod.get("status") or {})}}
+        try:
+            async with self._host.machine.process(_LIMITS) as budget:
+                objects = await self._host.objects_for(pod, spec, budget)
+                variables = await environment_of(addressed, spec, objects, budget)
+                for mount in mounts:
+                    await budget.spend(data=len(mount["subPathExpr"]))
+                    if problem := sub_path_problem(mount["subPathExpr"], variables):
+                        return problem
+        except (ArgumentsTooLong, Killed):
+            pass  # the container fails to start, or its commands are killed
+        return ""
 
     async def _missing(self, need: _Need, namespace: str) -> str | None:
         if need.resource == PERSISTENT_VOLUME_CLAIMS:

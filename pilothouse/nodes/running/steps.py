@@ -23,6 +23,7 @@ from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.config import SimulationConfig
 from pilothouse.nodes.fleet.addresses import PodAddresses
 from pilothouse.nodes.fleet.node_object import address_of, cidr_of
+from pilothouse.nodes.kubelet.host import Host
 from pilothouse.nodes.pods.machine import advance
 from pilothouse.nodes.pods.pod_events import PodEvent, behavior_refused, mount_failed
 from pilothouse.nodes.pods.restore import restore
@@ -119,10 +120,11 @@ class Steps:
         stages: Stages,
         events: NodeEvents,
         addresses: PodAddresses,
+        host: Host,
     ) -> None:
         self._config, self._behaviors, self._stages, self._events = config, behaviors, stages, events
         self._clock, self._client = context.clock, context.client
-        self._prerequisites = Prerequisites(context.client, context.clock)
+        self._prerequisites = Prerequisites(context.client, context.clock, host)
         self._addresses = addresses
 
     async def go_on(self, key: str, record: Record, node: Json) -> Outcome:
