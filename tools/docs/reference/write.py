@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from tools.docs.pages import DOCS
+from tools.docs.reference.conformance import conformance_page
 from tools.docs.reference.deviations import deviations_page
 from tools.docs.reference.flags import flags_page
 from tools.docs.reference.metrics import metrics_page
@@ -14,6 +15,7 @@ from tools.docs.reference.objects import objects_page
 from tools.docs.reference.python_api import PACKAGES, python_page
 
 _PAGES: dict[str, Callable[[], str]] = {
+    "conformance.md": conformance_page,
     "deviations.md": deviations_page,
     "flags.md": flags_page,
     "metrics.md": metrics_page,
