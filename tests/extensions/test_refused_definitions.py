@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
+import orjson
 import pytest
 import pytest_asyncio
 from custom_resources import DEFINITIONS, definition, version
@@ -20,6 +21,29 @@ DRY_RUN = f"{DEFINITIONS}?dryRun=All"
 async def server() -> AsyncIterator[API]:
     async with whole_server() as running:
         yield running
+
+
+async def test_versions_are_printed_with_the_names_of_go_at_every_depth(server: API) -> None:
+    schema = {"type": "object", "externalDocs": {"url": "u"}, "x-kubernetes-validations": []}
+    versions = [version(schema=schema), version("v2", schema={"type": "object"}, additionalPrinterColumns=[])]
+    refused = await server.request("POST", DRY_RUN, definition(*versions))
+    [message] = [cause["message"] for cause in refused.json["details"]["causes"] if cause["field"] == "spec.versions"]
+    printed = orjson.loads(message.removeprefix("Invalid value: ").rpartition(": ")[0])
+    inner = printed[0]["Schema"]["OpenAPIV3Schema"]
+    assert (inner["Type"], inner["ExternalDocs"], inner["XValidations"], inner["Required"]) == (
+        "object",
+        {"Description": "", "URL": "u"},
+        [],
+        None,
+    )
+
+
+@pytest.mark.parametrize(("versions", "printed"), [([], "[]"), (None, "null")])
+async def test_no_versions_are_printed_as_they_were_sent(server: API, versions: Any, printed: str) -> None:
+    sent = definition()
+    sent["spec"]["versions"] = versions
+    refused = await server.request("POST", DRY_RUN, sent)
+    assert f"spec.versions: Invalid value: {printed}: must have exactly one version" in refused.json["message"]
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,10 @@ v1beta1 is upstream's storage version, so an etcd written by kube-apiserver cont
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from pilothouse.extensions.schema.definition.go_form import go_schema
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import semantically_equal
@@ -67,9 +68,9 @@ class InternalSpec:
             if schema is not None:
                 yield schema
 
-    def go_versions(self) -> list[Json]:
-        """Return the versions in the form of Go's messages."""
-        return [_go_version(version) for version in self.versions]
+    def go_versions(self) -> list[Json] | None:
+        """Return the versions in the form of Go's messages; None if the definition has no list of versions."""
+        return None if self.spec.get("versions") is None else [_go_version(version) for version in self.versions]
 
 
 def _go_version(version: Json) -> Json:
@@ -80,12 +81,21 @@ def _go_version(version: Json) -> Json:
         "Storage": bool(version.get("storage")),
         "Deprecated": bool(version.get("deprecated")),
         "DeprecationWarning": version.get("deprecationWarning"),
-        "Schema": {"OpenAPIV3Schema": schema} if version.get("schema") is not None else None,
+        "Schema": None
+        if version.get("schema") is None
+        else {"OpenAPIV3Schema": None if schema is None else go_schema(schema)},
         "Subresources": _go_subresources(version.get("subresources")),
-        "AdditionalPrinterColumns": [_go_column(c) for c in version.get("additionalPrinterColumns") or ()] or None,
-        "SelectableFields": [{"JSONPath": f.get("jsonPath") or ""} for f in version.get("selectableFields") or ()]
-        or None,
+        "AdditionalPrinterColumns": _each(_go_column, version.get("additionalPrinterColumns")),
+        "SelectableFields": _each(_go_selectable_field, version.get("selectableFields")),
     }
+
+
+def _each(printed: Callable[[Json], Json], values: list[Json] | None) -> list[Json] | None:
+    return None if values is None else [printed(value) for value in values]
+
+
+def _go_selectable_field(field: Json) -> Json:
+    return {"JSONPath": field.get("jsonPath") or ""}
 
 
 def _go_column(column: Json) -> Json:

@@ -60,7 +60,7 @@ def _validate_version_set(spec: InternalSpec, path: Path) -> Errors:
         yield invalid(path.child("versions"), spec.go_versions(), "must contain unique version names")
     if sum(bool(version.get("storage")) for version in spec.versions) != 1:
         reason = "must have exactly one version marked as storage version"
-        yield invalid(path.child("versions"), spec.go_versions() or None, reason)
+        yield invalid(path.child("versions"), spec.go_versions(), reason)
     if spec.version and (problems := is_dns1035_label(spec.version)):
         yield invalid(path.child("version"), spec.version, ",".join(problems))
 

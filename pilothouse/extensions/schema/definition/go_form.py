@@ -44,7 +44,6 @@ _SCALARS_BEFORE = {
     "Required": ("required", None),
 }
 _SCALARS_AFTER = {
-    "ExternalDocs": ("externalDocs", None),
     "Example": ("example", None),
     "XPreserveUnknownFields": ("x-kubernetes-preserve-unknown-fields", None),
     "XEmbeddedResource": ("x-kubernetes-embedded-resource", False),
@@ -81,11 +80,12 @@ def _schema(schema: Json) -> Json:
         "Properties": _by_name(schema.get("properties")),
         "AdditionalProperties": _or_bool(schema.get("additionalProperties")),
         "PatternProperties": _by_name(schema.get("patternProperties")),
-        "Dependencies": None,
+        "Dependencies": _dependencies(schema.get("dependencies")),
         "AdditionalItems": _or_bool(schema.get("additionalItems")),
         "Definitions": _by_name(schema.get("definitions")),
+        "ExternalDocs": _external_docs(schema.get("externalDocs")),
         **_plain(schema, _SCALARS_AFTER),
-        "XValidations": [_rule(rule) for rule in rules] if rules else None,
+        "XValidations": None if rules is None else [_rule(rule) for rule in rules],
     }
 
 
@@ -107,6 +107,22 @@ def _each(schemas: list[Json] | None) -> list[Json] | None:
 
 def _by_name(schemas: dict[str, Json] | None) -> Json | None:
     return None if schemas is None else {name: _schema(schemas[name]) for name in sorted(schemas)}
+
+
+def _dependencies(dependencies: Json | None) -> Json | None:
+    if dependencies is None:
+        return None
+    return {
+        name: {
+            "Schema": _schema(needed) if isinstance(needed, dict) else None,
+            "Property": needed if isinstance(needed, list) else None,
+        }
+        for name, needed in sorted(dependencies.items())
+    }
+
+
+def _external_docs(docs: Json | None) -> Json | None:
+    return None if docs is None else {"Description": docs.get("description", ""), "URL": docs.get("url", "")}
 
 
 def _or_bool(value: Any) -> Json | None:
