@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from pilothouse.kube.validation.fields import nonnegative, one_of, qualified_name
 from pilothouse.machinery import field
@@ -84,16 +84,19 @@ def validate_success_policy(spec: Json, path: field.Path) -> field.Errors:
 
 def shown_failure_policy(policy: Json | None) -> Json | None:
     """Return the policy as upstream's messages print it."""
-    return None if policy is None else {"Rules": [_shown_rule(rule) for rule in policy.get("rules") or ()]}
+    return None if policy is None else {"Rules": _shown_rules(policy, _shown_rule)}
 
 
 def shown_success_policy(policy: Json | None) -> Json | None:
     if policy is None:
         return None
     fields = ("SucceededIndexes", "SucceededCount")
-    return {
-        "Rules": [{name: rule.get(name[0].lower() + name[1:]) for name in fields} for rule in policy.get("rules") or ()]
-    }
+    return {"Rules": _shown_rules(policy, lambda rule: {name: rule.get(name[0].lower() + name[1:]) for name in fields})}
+
+
+def _shown_rules(policy: Json, shown: Callable[[Json], Json]) -> list[Json] | None:
+    rules = policy.get("rules")
+    return None if rules is None else [shown(rule) for rule in rules]
 
 
 def _validate_pod_conditions(patterns: list[Json], path: field.Path) -> field.Errors:
@@ -106,7 +109,7 @@ def _validate_pod_conditions(patterns: list[Json], path: field.Path) -> field.Er
 
 def _validate_codes(codes: list[int] | None, path: field.Path, operator: str) -> field.Errors:
     if not codes:
-        yield field.invalid(path, [], "at least one value is required")
+        yield field.invalid(path, codes, "at least one value is required")
         return
     if len(codes) > _MAX_EXIT_CODES:
         yield field.too_many(path, len(codes), _MAX_EXIT_CODES)
@@ -155,8 +158,9 @@ def _shown_rule(rule: Json) -> Json:
     codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions")
     return {
         "Action": text(rule, "action"),
-        "OnExitCodes": codes
-        and {
+        "OnExitCodes": None
+        if codes is None
+        else {
             "ContainerName": codes.get("containerName"),
             "Operator": text(codes, "operator"),
             "Values": codes.get("values"),

@@ -165,6 +165,10 @@ def test_a_spec_that_makes_no_sense_is_refused(spec: Json, errors: list[str]) ->
             [".onExitCodes.values: Invalid value: []: at least one value is required"],
         ),
         (
+            {"action": "Count", "onExitCodes": {"operator": "NotIn", "values": None}},
+            [".onExitCodes.values: Invalid value: null: at least one value is required"],
+        ),
+        (
             {"action": "Count", "onPodConditions": [{"type": "T", "status": "Odd"}]},
             ['.onPodConditions[0].status: Unsupported value: "Odd": supported values: "False", "True", "Unknown"'],
         ),
