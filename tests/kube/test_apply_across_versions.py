@@ -23,12 +23,12 @@ EVERYTHING = {"runtime_config": "api/all=true"}
 OBJECTS_PER_VERSION = 40
 
 
-async def write(api: API, version: str, obj: Json, *, manager: str) -> Answer:
+async def write(api: API, version: str, obj: Json, *, manager: str, force: bool = True) -> Answer:
     body = {"apiVersion": f"resource.k8s.io/{version}", "kind": "ResourceSlice", "metadata": {"name": "s"}, **obj}
     path = f"/apis/resource.k8s.io/{version}/resourceslices"
     if not manager.startswith("applier"):
         return await api.request("POST", f"{path}?fieldManager={manager}", body)
-    return await api.request("PATCH", f"{path}/s?fieldManager={manager}&force=true", body, media=APPLY)
+    return await api.request("PATCH", f"{path}/s?fieldManager={manager}&force={force}", body, media=APPLY)
 
 
 def slice_with(*counters: Json, **fields: Any) -> Json:
@@ -60,6 +60,16 @@ async def test_unusual_quantity_is_converted_to_the_versions_of_other_managers_o
     assert applied.status == status, applied.body
     assert message in applied.json.get("message", "")
     assert status != 200 or applied.json["spec"]["sharedCounters"][1] == counter("b", "1e+30")
+
+
+async def test_empty_list_conflicts_with_the_manager_that_filled_the_list_through_another_version() -> None:
+    async with whole_server(**EVERYTHING) as api:
+        filled = await write(api, "v1", slice_with(counter("a", "1")), manager="applier-1")
+        assert filled.status == 201, filled.body
+        refused = await write(api, "v1beta2", slice_with(), manager="applier-2", force=False)
+        assert (refused.status, refused.json["details"]["causes"][0]["field"]) == (409, ".spec.sharedCounters")
+        emptied = await write(api, "v1beta2", slice_with(), manager="applier-2")
+        assert (emptied.status, "sharedCounters" in emptied.json["spec"]) == (200, False)
 
 
 async def test_conversion_for_field_managers_never_fails_but_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
