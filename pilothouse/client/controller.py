@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 from pilothouse.client.clock import REAL_CLOCK, Clock, done_within
-from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.workqueue.queue import ShutDown
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 from pilothouse.machinery.objects import Json, namespace_of
-from pilothouse.machinery.status_error import PilothouseError, StatusError
+from pilothouse.machinery.status_error import PilothouseError
 
 if TYPE_CHECKING:
     from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
@@ -164,16 +164,15 @@ class Controller(Generic[T]):
             self.queue.add_after(item, result.after)
 
     def _handle_failure(self, item: T, error: Exception) -> None:
-        """Log and requeue. Errors of requests are logged in one line, other errors with a traceback."""
-        trace = None if isinstance(error, (StatusError, ConnectionFailed)) else error
+        """Log and requeue."""
         failures = self.queue.num_requeues(item)
         if self._max_retries is not None and failures >= self._max_retries:
-            message = "controller %s gives up on %r after %d retries: %s"
-            logger.error(message, self.name, item, failures, error, exc_info=trace)
+            message = "controller %s gives up on %r after %d retries"
+            log_failed_attempt(logger, error, message, self.name, item, failures, final=True)
             self.queue.forget(item)
         else:
-            message = "controller %s failed to reconcile %r, will try again: %s"
-            logger.error(message, self.name, item, error, exc_info=trace)
+            message = "controller %s failed to reconcile %r, will try again"
+            log_failed_attempt(logger, error, message, self.name, item)
             self.queue.add_rate_limited(item)
 
 

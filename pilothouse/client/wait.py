@@ -15,6 +15,7 @@ from typing import NoReturn, TypeAlias
 
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 
 logger = logging.getLogger(__name__)
 
@@ -95,8 +96,8 @@ async def jitter_until(
         delay = jitter(period, factor) if factor > 0 else period
         try:
             await _call(action)
-        except Exception:
-            logger.exception("repeated action failed")
+        except Exception as error:
+            log_failed_attempt(logger, error, "repeated action failed")
         await clock.sleep(delay if sliding else max(0.0, started + delay - clock.now()))
 
 

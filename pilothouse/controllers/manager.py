@@ -29,6 +29,7 @@ from pilothouse.controllers.resources import SERVICE_ACCOUNTS
 from pilothouse.controllers.table import ControllerDescriptor
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import AlreadyExists
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 from pilothouse.machinery.names import GroupVersionResource
 
 logger = logging.getLogger(__name__)
@@ -92,8 +93,8 @@ class ControllerManager:
                         self._client, namespace=election.namespace, name=election.name, identity=election.identity
                     )
                     await LeaderElector(lock, times=election.times, clock=self._clock).run(self._run_controllers)
-            except Exception:
-                logger.exception("a controller failed; all start again")
+            except Exception as error:
+                log_failed_attempt(logger, error, "a controller failed; all start again")
             await self._clock.sleep(pause())
 
     async def _run_controllers(self) -> None:

@@ -24,7 +24,7 @@ from pilothouse.kinds.conditions import Condition, find_condition, is_true, set_
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, part, uid_of
-from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.status_error import PilothouseError, StatusError
 from pilothouse.machinery.times import now, parse_time
 
 RUNNING, SUCCEEDED, FAILED = "Running", "Succeeded", "Failed"
@@ -206,7 +206,7 @@ def _applied(definition: Json, status: Json) -> Json:
     return {**kind, "metadata": own, "status": status}
 
 
-class MigrationFailed(Exception):
+class MigrationFailed(PilothouseError):
     """The migration failed permanently."""
 
 

@@ -16,10 +16,11 @@ from pilothouse.controllers.resources import JOBS
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, items, name_of, namespace_of, part, uid_of
+from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.machinery.times import parse_time
 
 
-class JobFinishTimeUnknown(Exception):
+class JobFinishTimeUnknown(PilothouseError):
     """A finished job has no finish time."""
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import field
 
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.status_error import PilothouseError
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Rejection:
         return ", ".join(self.reasons)
 
 
-class NoNodesAvailable(Exception):
+class NoNodesAvailable(PilothouseError):
     """The cluster has no nodes."""
 
     def __init__(self) -> None:
@@ -50,7 +51,7 @@ class Diagnosis:
         return rejection is not None and not rejection.is_final
 
 
-class FitError(Exception):
+class FitError(PilothouseError):
     """No node is feasible."""
 
     def __init__(self, diagnosis: Diagnosis, all_nodes: int) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from pilothouse.kinds.pods import has_ended
 from pilothouse.machinery.event_loop import yield_to_loop
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import POD_DELETED
@@ -96,7 +97,7 @@ class Scheduler:
         except FitError as error:
             self._preempt(queued, error)
         except Exception as error:
-            logger.exception("can not schedule pod %s", pod.key)
+            log_failed_attempt(logger, error, "can not schedule pod %s", pod.key)
             self._fail(queued, SCHEDULER_ERROR, str(error), nominated="")
 
     async def _bind(self, queued: QueuedPod, pod: PodInfo, node_name: str) -> None:

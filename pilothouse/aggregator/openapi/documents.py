@@ -16,6 +16,7 @@ from pilothouse.aggregator.openapi.v2_aggregator import SpecAggregator
 from pilothouse.aggregator.openapi.v3_aggregator import SpecProxier
 from pilothouse.apiserver.openapi.service import Document, Lazy, MergedContainers, OpenAPIService, as_protobuf, v3_url
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 
 log = logging.getLogger(__name__)
 
@@ -91,6 +92,6 @@ def merge_documents(local: Document, remote: tuple[Document, ...]) -> Document:
     for document in remote:
         try:
             merged = merge(merged, Spec.parse(document.plain()))
-        except Exception:
-            log.exception("an OpenAPI document of an aggregated server cannot be merged")
+        except Exception as error:
+            log_failed_attempt(log, error, "an OpenAPI document of an aggregated server cannot be merged")
     return Document.of(merged.encode())

@@ -17,6 +17,7 @@ from pilothouse.apiserver.audit.truncation import MAX_BATCH, marked_truncated
 from pilothouse.apiserver.authn.user import user_info
 from pilothouse.apiserver.http import Request, source_ips
 from pilothouse.apiserver.offload import offload_by_size
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import now_micro
 
@@ -107,8 +108,8 @@ class AuditContext:
             if self._response_size <= LARGEST_RESPONSE:
                 shown = await offload_by_size(self._response_work, self._encoded_response, make)
                 event = self._event_at(stage, annotations) | {"responseObject": shown}
-        except Exception:
-            _log.exception("an answer cannot be shown in the audit log")
+        except Exception as error:
+            log_failed_attempt(_log, error, "an answer cannot be shown in the audit log")
         finally:
             await self._sink.process(event)
 

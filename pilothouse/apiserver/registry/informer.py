@@ -14,6 +14,7 @@ from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.event_loop import yield_periodically
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 
 _RETRY = 1.0
@@ -81,8 +82,10 @@ class RegistryFollower:
                     self._watcher.abandon()
             except StorageError:
                 pass  # the cause does not matter: list again
-            except Exception:
-                _log.exception("a change of %s was not understood", self.registry.resource.names.plural)
+            except Exception as error:
+                log_failed_attempt(
+                    _log, error, "a change of %s was not understood", self.registry.resource.names.plural
+                )
             await self.fill_in_the_end()
 
     async def catch_up(self) -> None:

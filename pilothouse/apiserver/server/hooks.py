@@ -17,6 +17,7 @@ from pilothouse.apiserver.logs import v
 from pilothouse.apiserver.server.checks import Unhealthy
 from pilothouse.apiserver.server.health import HealthCheck
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +63,7 @@ class HookContext:
         if task in self._tasks:
             self._tasks.remove(task)
         if not task.cancelled() and (error := task.exception()):
-            log.error("%s ended unexpectedly", task.get_name(), exc_info=error)
+            log_failed_attempt(log, error, "%s ended unexpectedly", task.get_name(), final=True)
 
     async def stop(self) -> None:
         while self._tasks:

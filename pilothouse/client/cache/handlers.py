@@ -18,6 +18,7 @@ from pilothouse.client.cache.keys import DeletedFinalStateUnknown, last_known_st
 from pilothouse.client.clock import Clock
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.event_loop import yield_to_loop
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 from pilothouse.machinery.objects import Json
 
 MaybeAwaitable: TypeAlias = Awaitable[None] | None
@@ -210,8 +211,10 @@ class ProcessorListener(Syncing):
                     result = notification.deliver(self.handler)
                     if result is not None:
                         await result
-                except Exception:
-                    logger.exception("handler %r failed on %s", self.handler, type(notification).__name__)
+                except Exception as error:
+                    log_failed_attempt(
+                        logger, error, "handler %r failed on %s", self.handler, type(notification).__name__
+                    )
                     await self._clock.sleep(CRASH_DELAY)
                 if isinstance(notification, AddNotification) and notification.is_in_initial_list:
                     self._initial -= 1

@@ -17,6 +17,7 @@ from pilothouse.client.cache.list_watch import SelectedListWatch
 from pilothouse.client.cache.shared_informer import SharedIndexInformer, wait_for_cache_sync
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.rest.client import Client
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 from pilothouse.machinery.names import GroupVersionResource
 
 logger = logging.getLogger(__name__)
@@ -107,4 +108,4 @@ class SharedInformerFactory:
 
 def _log_informer_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
-        logger.error("informer failed", exc_info=error)
+        log_failed_attempt(logger, error, "informer failed", final=True)

@@ -8,13 +8,14 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Protocol, TypeAlias
 
-from pilothouse.client.rest.errors import ConnectionFailed, ConnectionRefused
+from pilothouse.client.rest.errors import ConnectionRefused
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.client.rest.watch import WatchEvent
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.server_errors import Timeout
-from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.status_error import PilothouseError, StatusError
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +88,7 @@ WatchErrorHandler: TypeAlias = Callable[[str, Exception], None]
 """Callback with the reflector's name and the error that ended the watch. The reflector recovers by itself."""
 
 
-class VeryShortWatch(Exception):
+class VeryShortWatch(PilothouseError):
     """The watch ended within one second without an event."""
 
     def __init__(self, name: str) -> None:
@@ -121,7 +122,5 @@ def log_watch_error(name: str, error: Exception) -> None:
     """Log the error; default WatchErrorHandler."""
     if is_expired(error):
         logger.debug("%s: watch closed: %s", name, error)
-    elif isinstance(error, (StatusError, ConnectionFailed, VeryShortWatch)):
-        logger.warning("%s: failed to watch: %s", name, error)
     else:
-        logger.error("%s: failed to watch", name, exc_info=error)
+        log_failed_attempt(logger, error, "%s: failed to watch", name)

@@ -24,6 +24,7 @@ from pilothouse.client.rest.watch import WatchEvent
 from pilothouse.client.wait import Backoff
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors_by_reason import from_status
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 from pilothouse.machinery.objects import Json
 
 logger = logging.getLogger(__name__)
@@ -82,8 +83,8 @@ class Reflector:
             except Exception as error:
                 try:
                     self._on_watch_error(self.name, error)
-                except Exception:
-                    logger.exception("%s: the watch error handler failed", self.name)
+                except Exception as failure:
+                    log_failed_attempt(logger, failure, "%s: the watch error handler failed", self.name)
             await self._clock.sleep(self._delay())
 
     async def list_and_watch(self) -> None:
@@ -202,8 +203,8 @@ class Reflector:
         if change is not None:
             try:
                 change(self._store, obj)
-            except Exception:
-                logger.exception("%s: cannot store a watch event", self.name)
+            except Exception as error:
+                log_failed_attempt(logger, error, "%s: cannot store a watch event", self.name)
         elif event.type == "ERROR":
             raise from_status(obj)
         elif event.type != "BOOKMARK":

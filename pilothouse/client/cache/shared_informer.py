@@ -15,6 +15,7 @@ from pilothouse.client.cache.reflector import BACKOFF, Reflector
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.wait import Backoff
 from pilothouse.machinery.event_loop import yield_to_loop
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 from pilothouse.machinery.objects import resource_version_of
 from pilothouse.machinery.status_error import PilothouseError
 
@@ -195,8 +196,8 @@ class SharedIndexInformer(handlers.Syncing):
             for _ in range(min(len(fifo), handlers.OBJECTS_PER_TURN)):
                 try:
                     fifo.pop(self._handle_deltas)
-                except Exception:
-                    logger.exception("informer %s: cannot process a change", self.name)
+                except Exception as error:
+                    log_failed_attempt(logger, error, "informer %s: cannot process a change", self.name)
             await yield_to_loop()
 
     async def _announce_sync(self, fifo: DeltaFIFO) -> None:

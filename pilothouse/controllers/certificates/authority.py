@@ -20,6 +20,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID as Purpose
 from cryptography.x509.oid import NameOID
 
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.status_error import PilothouseError
 
 if TYPE_CHECKING:
     from cryptography.x509 import CertificateSigningRequest
@@ -79,6 +80,10 @@ _NODE = "system:node:"
 Check: TypeAlias = "Callable[[CertificateSigningRequest, Sequence[str]], None]"
 
 
+class CannotSign(PilothouseError, ValueError):
+    """The authority or the request does not permit a signature; the message is upstream's."""
+
+
 @dataclass(frozen=True, slots=True)
 class CertificateAuthority:
     certificate: x509.Certificate
@@ -94,14 +99,14 @@ class CertificateAuthority:
     def sign(
         self, request: x509.CertificateSigningRequest, *, usages: Sequence[str], ttl: timedelta, now: datetime
     ) -> bytes:
-        """Return the certificate as PEM. Raises ValueError."""
+        """Return the certificate as PEM. Raises CannotSign."""
         if not request.is_signature_valid:
-            raise ValueError("unable to verify certificate request signature")
+            raise CannotSign("unable to verify certificate request signature")
         end = self.certificate.not_valid_after_utc
         if now - BACKDATE >= end:
-            raise ValueError(f"the signer has expired: NotAfter={end}")
+            raise CannotSign(f"the signer has expired: NotAfter={end}")
         if now >= end:
-            raise ValueError(f"refusing to sign a certificate that expired in the past: NotAfter={end}")
+            raise CannotSign(f"refusing to sign a certificate that expired in the past: NotAfter={end}")
         key: Any = request.public_key()
         builder = (
             x509.CertificateBuilder()
@@ -136,11 +141,11 @@ class CertificateAuthority:
 
 
 def certificate_of(key: CertificateIssuerPrivateKeyTypes, among: Sequence[x509.Certificate]) -> x509.Certificate:
-    """Return the certificate that matches the key. Raises ValueError if none does."""
+    """Return the certificate that matches the key. Raises CannotSign if none does."""
     for certificate in among:
         if certificate.public_key() == key.public_key():
             return certificate
-    raise ValueError("the key belongs to none of the authority's certificates")
+    raise CannotSign("the key belongs to none of the authority's certificates")
 
 
 def _subject(requested: x509.Name) -> x509.Name:
@@ -149,10 +154,10 @@ def _subject(requested: x509.Name) -> x509.Name:
 
 
 def _with_usages(builder: x509.CertificateBuilder, usages: Sequence[str]) -> x509.CertificateBuilder:
-    """Add the key usage extensions. Raises ValueError."""
+    """Add the key usage extensions. Raises CannotSign."""
     if unknown := [usage for usage in usages if usage not in _KEY_USAGES and usage not in _PURPOSES]:
         quoted = " ".join(f'"{usage}"' for usage in unknown)
-        raise ValueError(f"unrecognized usage values: [{quoted}]")
+        raise CannotSign(f"unrecognized usage values: [{quoted}]")
     wanted = {_KEY_USAGES[usage] for usage in usages if usage in _KEY_USAGES}
     if "key_agreement" not in wanted:
         wanted -= {"encipher_only", "decipher_only"}  # valid only with key agreement
@@ -163,7 +168,7 @@ def _with_usages(builder: x509.CertificateBuilder, usages: Sequence[str]) -> x50
     return builder.add_extension(x509.ExtendedKeyUsage(purposes), critical=False) if purposes else builder
 
 
-class SignerRefusal(ValueError):
+class SignerRefusal(PilothouseError, ValueError):
     """The request violates the signer's requirements; the message is upstream's."""
 
 

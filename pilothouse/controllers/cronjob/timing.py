@@ -8,6 +8,7 @@ from enum import Enum
 from pilothouse.machinery.cron import Schedule, parse_schedule
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, part
+from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.machinery.times import parse_time, shifted
 
 _MANY = 100
@@ -19,7 +20,7 @@ class Missed(Enum):
     NONE, FEW, MANY = range(3)
 
 
-class NeverDue(ValueError):
+class NeverDue(PilothouseError, ValueError):
     """The schedule is valid but never matches a date."""
 
     def __init__(self) -> None:

@@ -16,11 +16,12 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupKind, GroupVersion, GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of, namespace_of, number, uid_of
+from pilothouse.machinery.status_error import PilothouseError
 
 _APPS = ("apps", "extensions")
 
 
-class ScaleUnknown(Exception):
+class ScaleUnknown(PilothouseError):
     """The scale of a pod's controller cannot be determined."""
 
 

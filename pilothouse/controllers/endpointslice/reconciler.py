@@ -33,12 +33,12 @@ from pilothouse.kinds.pods import node_name
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.event_loop import yield_periodically
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, namespace_of
-from pilothouse.machinery.status_error import aggregate
+from pilothouse.machinery.status_error import PilothouseError, aggregate
 
 CONTROLLER = "endpointslice-controller.k8s.io"
 
 
-class ReconcileFailed(Exception):
+class ReconcileFailed(PilothouseError):
     """Some slices could not be written. `missing_nodes` are nodes whose pods were excluded."""
 
     def __init__(self, message: str, missing_nodes: set[str]) -> None:

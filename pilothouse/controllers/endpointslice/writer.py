@@ -14,10 +14,10 @@ from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.owners import is_owned_by
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
-from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.status_error import PilothouseError, StatusError
 
 
-class WriteFailed(Exception):
+class WriteFailed(PilothouseError):
     """A slice could not be written; the message names it."""
 
 

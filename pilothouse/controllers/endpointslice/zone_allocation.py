@@ -15,6 +15,7 @@ from pilothouse.kinds.nodes import is_ready
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, labels_of, name_of, part
 from pilothouse.machinery.quantity import parse_quantity
+from pilothouse.machinery.status_error import PilothouseError
 
 OVERLOAD_THRESHOLD = 0.2
 
@@ -23,7 +24,7 @@ Zones: TypeAlias = dict[str, int]
 _CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 
 
-class NoAllocation(Exception):
+class NoAllocation(PilothouseError):
     """No allocation avoids overloading a zone."""
 
 

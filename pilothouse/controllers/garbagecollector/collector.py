@@ -12,7 +12,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import field
 
-from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.garbagecollector import graph
 from pilothouse.controllers.garbagecollector.graph_builder import GraphBuilder
@@ -23,7 +22,7 @@ from pilothouse.controllers.garbagecollector.operations import (
 )
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 
 logger = logging.getLogger(__name__)
 
@@ -73,10 +72,8 @@ class Collector:
             return await attempt(node)
         except NoMapping as error:  # the next discovery may find the kind
             logger.debug("can not look after %s yet: %s", node.identity, error)
-        except (StatusError, ConnectionFailed, InvalidResponse) as error:
-            logger.info("can not look after %s, will try again: %s", node.identity, error)
-        except Exception:
-            logger.exception("can not look after %s, will try again", node.identity)
+        except Exception as error:
+            log_failed_attempt(logger, error, "can not look after %s, will try again", node.identity)
         return False
 
     async def _attempt_to_delete(self, node: graph.GraphNode) -> bool:

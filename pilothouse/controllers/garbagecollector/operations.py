@@ -18,6 +18,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict, NotFound, UnsupportedMediaType
 from pilothouse.machinery.names import GroupResource, GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json, uid_of
+from pilothouse.machinery.status_error import PilothouseError
 
 _ATTEMPTS = 5
 IGNORED = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})
@@ -25,7 +26,7 @@ IGNORED = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io",
 _VERBS = ("delete", "list", "watch")
 
 
-class NamespacedOwnerOfClusterScopedObject(Exception):
+class NamespacedOwnerOfClusterScopedObject(PilothouseError):
     """A cluster-scoped object references a namespaced owner; only its author can fix this."""
 
     def __init__(self) -> None:
@@ -126,7 +127,7 @@ class Operations:
         return self._client.for_resource(mapping.resource, namespace=namespace).metadata_only()
 
 
-class NoMapping(Exception):
+class NoMapping(PilothouseError):
     """The kind is not served: not yet, no longer, or never."""
 
     def __init__(self, api_version: str, kind: str) -> None:

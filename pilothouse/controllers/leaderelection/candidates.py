@@ -8,6 +8,7 @@ from typing import Any
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, name_of, part, text
+from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.machinery.times import parse_micro_time, parse_time
 
 OLDEST_EMULATION_VERSION = "OldestEmulationVersion"
@@ -15,7 +16,7 @@ VALID_FOR = timedelta(minutes=30)
 """Time without renewal after which a candidate expires."""
 
 
-class DifferentStrategies(Exception):
+class DifferentStrategies(PilothouseError):
     """Candidates of the same version request different strategies."""
 
 

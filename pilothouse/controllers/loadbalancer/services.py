@@ -17,7 +17,7 @@ from pilothouse.controllers.resources import SERVICES
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, items, metadata, name_of, namespace_of, part
-from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.status_error import PilothouseError, StatusError
 
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 _NAME = "service"
@@ -129,7 +129,7 @@ def _finalizers(service: Json) -> list[str]:
     return metadata(service).get("finalizers") or []
 
 
-class NoAddressLeft(Exception):
+class NoAddressLeft(PilothouseError):
     """All addresses of the range are allocated."""
 
 

@@ -19,7 +19,7 @@ from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, items, metadata, name_of, uid_of
-from pilothouse.machinery.status_error import StatusError, aggregate
+from pilothouse.machinery.status_error import PilothouseError, StatusError, aggregate
 
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 _RESYNC = 300.0
@@ -61,7 +61,7 @@ def _wait(namespace: Json, estimate: int, clock: Clock) -> float:
     return min(estimate // 2 + 1, max(_SOON, age / 2))
 
 
-class NamespaceDeletionFailed(Exception):
+class NamespaceDeletionFailed(PilothouseError):
     """Some content could not be deleted; the deletion is retried."""
 
 

@@ -6,6 +6,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import TypeAlias
 
 from pilothouse.controllers.config import NodeIPAMConfig
+from pilothouse.machinery.status_error import PilothouseError
 
 Network: TypeAlias = IPv4Network | IPv6Network
 
@@ -13,7 +14,7 @@ _MOST_PARTS = 16
 """Maximum difference in bits between subnet mask and cluster mask."""
 
 
-class CIDRsExhausted(Exception):
+class CIDRsExhausted(PilothouseError):
     def __init__(self) -> None:
         super().__init__("CIDR allocation failed; there are no remaining CIDRs left to allocate in the accepted range")
 

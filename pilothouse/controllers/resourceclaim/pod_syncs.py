@@ -14,7 +14,7 @@ from pilothouse.kinds.owners import controller_of
 from pilothouse.kinds.pods import has_ended, node_name
 from pilothouse.kinds.references import resource_claim_names, resource_claim_statuses
 from pilothouse.machinery.objects import Json, annotations_of, items, labels_of, name_of, namespace_of, part, uid_of
-from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.status_error import PilothouseError, StatusError
 
 CLAIMS_BY_POD = "claimPodOwner"
 """Index of claims by uid of the pod they were created for."""
@@ -25,7 +25,7 @@ POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 """Annotation on a generated claim: its name within the pod."""
 
 
-class ClaimNotPossible(Exception):
+class ClaimNotPossible(PilothouseError):
     """A claim required by a pod cannot be created."""
 
     def __init__(self, claim: str, error: object) -> None:

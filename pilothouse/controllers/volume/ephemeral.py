@@ -19,12 +19,12 @@ from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.kinds.references import ephemeral_claim_name
 from pilothouse.machinery.objects import Json, items, name_of, namespace_of, uid_of
-from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.status_error import PilothouseError, StatusError
 
 _NAME = "ephemeral_volume"
 
 
-class _NotOfThePod(Exception):
+class _NotOfThePod(PilothouseError):
     """A claim with the required name exists but does not belong to the pod."""
 
 

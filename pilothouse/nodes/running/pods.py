@@ -13,6 +13,7 @@ from pilothouse.controllers.resources import PODS
 from pilothouse.kinds.pods import HostPort, host_port_conflicts, host_ports, node_name
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.event_loop import yield_to_loop
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 from pilothouse.machinery.objects import Json, resource_version_of, uid_of
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.nodes.behavior.behaviors import Behaviors
@@ -183,8 +184,8 @@ class Pods:
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
             logger.warning("pod %s could not be written: %s", key, error)
             again = self._clock.wall() + _AGAIN
-        except Exception:  # a failure of one pod must not stop the others
-            logger.exception("pod %s is not simulated until it changes", key)
+        except Exception as error:  # a failure of one pod must not stop the others
+            log_failed_attempt(logger, error, "pod %s is not simulated until it changes", key, final=True)
             again = None
         finally:
             record.is_busy = False

@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 from pilothouse.client.clock import Clock, Timer
 from pilothouse.client.idleness import register_worker
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 from pilothouse.machinery.objects import Json
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import TIMED_OUT, ClusterEvent, EventHint, Subject, pod_changes
@@ -223,6 +224,6 @@ def _ask(hint: EventHint, queued: QueuedPod, old: Json | None, new: Json | None)
     assert hint.is_worth_trying is not None
     try:
         return hint.is_worth_trying(queued.pod, old, new)
-    except Exception:
-        logger.exception("can not tell whether a change concerns pod %s", queued.pod.key)
+    except Exception as error:
+        log_failed_attempt(logger, error, "can not tell whether a change concerns pod %s", queued.pod.key)
         return True

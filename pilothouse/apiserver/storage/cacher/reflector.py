@@ -18,6 +18,7 @@ from pilothouse.apiserver.storage.cacher.clock import CacheClock, sleep
 from pilothouse.apiserver.storage.errors import StorageError, Unavailable
 from pilothouse.apiserver.storage.interface import Entry, Event, Revision, Store, Watch
 from pilothouse.machinery.event_loop import yield_to_loop
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 
 PAGE = 10_000
 TURN_CHANGES, TURN_SECONDS = 100, 0.005  # then yield: readers of watches come first
@@ -94,11 +95,8 @@ class StoreReflector:
             started = self._clock.time()
             try:
                 await self._list_and_watch()
-            except StorageError as error:
-                log.warning("%s: lost the store, listing again: %s", self._prefix, error)
-                self._sink.lost(error)
             except Exception as error:
-                log.exception("%s: unexpected failure, listing again", self._prefix)
+                log_failed_attempt(log, error, "%s: lost the store, listing again", self._prefix)
                 self._sink.lost(error)
             # Jitter, because all caches lose the store at the same moment.
             self._failures = 0 if self._clock.time() - started >= HEALTHY else self._failures + 1

@@ -19,6 +19,7 @@ from pilothouse.apiserver.storage.etcd.stream import ProgressRequests, ServerWat
 from pilothouse.apiserver.storage.interface import Batch, Event, Revision
 from pilothouse.apiserver.storage.watch_feed import WatchFeed
 from pilothouse.apiserver.storage.watching import EventWindow, StoreWatcher, weight
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 
 _AT_A_TIME = 2
 
@@ -107,12 +108,9 @@ class EtcdFeed(WatchFeed):
     async def _run(self) -> None:
         try:
             await self._follow_forever()
-        except StorageError as error:
-            log.warning("the watches end: %s", error)
-            self._fail(error)
         except Exception as error:
-            log.exception("unexpected failure, the watches end")
-            self._fail(Unavailable(f"the watch failed: {error}"))
+            log_failed_attempt(log, error, "the watches end")
+            self._fail(error if isinstance(error, StorageError) else Unavailable(f"the watch failed: {error}"))
 
     async def _follow_forever(self) -> None:
         waits = delays()

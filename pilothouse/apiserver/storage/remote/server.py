@@ -19,6 +19,7 @@ from pilothouse.apiserver.storage.remote.channel import (
     pack_events,
     pack_page,
 )
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +73,7 @@ class StoreSession:
         except StorageError as error:
             answer = (number, *pack_error(error))
         except Exception as error:
-            log.exception("%s failed", operation)
+            log_failed_attempt(log, error, "%s failed", operation, final=True)
             answer = (number, *pack_error(Unavailable(f"{operation} failed: {error}", uncertain=True)))
         assert self._channel is not None
         if self._channel.is_open:

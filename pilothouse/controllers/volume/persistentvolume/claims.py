@@ -13,9 +13,10 @@ from pilothouse.controllers.volume.persistentvolume.provisioning import Provisio
 from pilothouse.controllers.volume.pvc_protection import is_terminated
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, annotations_of, name_of, uid_of
+from pilothouse.machinery.status_error import PilothouseError
 
 
-class Misbound(Exception):
+class Misbound(PilothouseError):
     """The volume of a claim is bound to another claim."""
 
 

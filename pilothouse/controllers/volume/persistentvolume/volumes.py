@@ -16,12 +16,13 @@ from pilothouse.controllers.volume.persistentvolume.binding import Binding, Clai
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, annotations_of, name_of, part, uid_of
+from pilothouse.machinery.status_error import PilothouseError
 
 _GIVEN_BACK = ("Released", "Failed")
 _REMOVABLE_PATH = re.compile("/tmp/.+")
 
 
-class NotDeletable(Exception):
+class NotDeletable(PilothouseError):
     """No deleter is known for the volume."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pilothouse.client.cache.indexer import Indexer
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.scheduler.plugins.devices.slices import Device, common_selector, is_selected, is_tolerated
 
 _MOST_STEPS = 10_000
@@ -17,7 +18,7 @@ MOST_DEVICES = 32
 """Maximum devices of one claim, as upstream's AllocationResultsMaxSize."""
 
 
-class CannotAllocate(Exception):
+class CannotAllocate(PilothouseError):
     """No devices satisfy the claims."""
 
 

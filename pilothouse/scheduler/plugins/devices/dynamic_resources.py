@@ -10,6 +10,7 @@ from pilothouse.kinds.node_affinity import NodeSelector
 from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import Action, EventHint, Subject
@@ -146,7 +147,7 @@ def _is_reached(claim: Json, node: NodeInfo) -> bool:
     return selector is None or NodeSelector.read(selector).matches(node.node or {})
 
 
-class ClaimUnusable(Exception):
+class ClaimUnusable(PilothouseError):
     """A claim blocks the pod; the message is the reason."""
 
 

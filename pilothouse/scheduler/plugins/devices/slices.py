@@ -11,6 +11,7 @@ from pilothouse.kinds.tolerations import NO_EXECUTE, NO_SCHEDULE, untolerated
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.scheduler.cache.node_info import NodeInfo
 
 _DEAREST = 10_000
@@ -86,7 +87,7 @@ def common_selector(devices: Iterable[Device]) -> Json | None:
     return {"nodeSelectorTerms": [merged]} if merged else None
 
 
-class SelectionFailed(Exception):
+class SelectionFailed(PilothouseError):
     """A selector failed to evaluate."""
 
 

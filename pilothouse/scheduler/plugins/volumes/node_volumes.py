@@ -9,6 +9,7 @@ from pilothouse.kinds.node_affinity import NodeSelector
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, annotations_of, name_of
 from pilothouse.machinery.selectors.labels import from_label_selector
+from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.plugins.handle import Listers
 from pilothouse.scheduler.plugins.volumes.pod_claims import AssumedObjects, PodClaims
@@ -30,7 +31,7 @@ class PodVolumes:
     """Claims whose volume must be provisioned for the node."""
 
 
-class NodeConflict(Exception):
+class NodeConflict(PilothouseError):
     """The node does not suit the pod's volumes; the message is the reason."""
 
 

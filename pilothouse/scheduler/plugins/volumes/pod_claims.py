@@ -12,12 +12,13 @@ from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.owners import is_controlled_by
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, annotations_of, name_of, resource_version_of
+from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.scheduler.cache.pod_info import PodInfo
 
 WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 
 
-class ClaimUnusable(Exception):
+class ClaimUnusable(PilothouseError):
     """A claim blocks the pod on every node; the message is the reason."""
 
 

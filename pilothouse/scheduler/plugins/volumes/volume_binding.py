@@ -10,6 +10,7 @@ from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTEN
 from pilothouse.controllers.volume.persistentvolume import matching
 from pilothouse.kinds.pods import has_ended
 from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of, resource_version_of, uid_of
+from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import Action, EventHint, Subject
@@ -23,7 +24,7 @@ BIND_TIMEOUT = 600.0
 _FIRST_LOOK, _LONGEST_PAUSE = 0.02, 1.0
 
 
-class VolumesNotBound(Exception):
+class VolumesNotBound(PilothouseError):
     """The volumes of a pod could not be bound."""
 
 
