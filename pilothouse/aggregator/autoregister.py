@@ -13,14 +13,14 @@ from contextlib import suppress
 from copy import deepcopy
 from enum import Enum
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from pilothouse.aggregator.apiservice.apiservices import APIServices, enqueue_names
 from pilothouse.aggregator.apiservice.strategy import API_SERVICES, AVAILABLE, GROUP_VERSION
 from pilothouse.apiserver.server.checks import Unhealthy
 from pilothouse.apiserver.server.health import HealthCheck
 from pilothouse.apiserver.tallies import REGISTRY
-from pilothouse.client.controller import Controller
+from pilothouse.client.controller import Controller, Reconcile, TryAgain
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
@@ -28,6 +28,8 @@ from pilothouse.kinds.conditions import is_true
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import AlreadyExists, Conflict, NotFound
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, uid_of
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -46,6 +48,19 @@ class AutoAPIServiceRegistration(Protocol):
         """Keep the APIService in the given state, against changes by others."""
 
     def remove_api_service_to_sync(self, name: str) -> None: ...
+
+
+def with_logged_failures(sync: Callable[[T], Awaitable[None]]) -> Reconcile[T]:
+    """Return the reconcile that logs a failure in upstream's words, in one line, and tries again."""
+
+    async def reconcile(key: T) -> None:
+        try:
+            await sync(key)
+        except Exception as error:
+            _log.error("%s failed with : %s", key, error)
+            raise TryAgain(str(error)) from error
+
+    return reconcile
 
 
 class APIServiceLister(Protocol):
@@ -85,7 +100,10 @@ class AutoRegisterController:
         self._synced_successfully = set()
         self._api_services_at_start = frozenset()
         self._controller: Controller[str] = Controller(
-            _NAME, self.check_api_service, workers=_WORKERS, queue=RateLimitingQueue(_NAME, registry=REGISTRY)
+            _NAME,
+            with_logged_failures(self.check_api_service),
+            workers=_WORKERS,
+            queue=RateLimitingQueue(_NAME, registry=REGISTRY),
         )
         self._acts: dict[Act, Callable[[Json, Json], Awaitable[None]]] = {
             Act.CREATE: self._create,
@@ -111,9 +129,14 @@ class AutoRegisterController:
             _log.info("waiting for initial CRD sync...")
             await after.wait_for_initial_sync()
             _log.info("initial CRD sync complete...")
+        else:
+            _log.info("CRD API not enabled, starting APIService registration without waiting for initial CRD sync")
         _log.info("Starting autoregister controller")
-        await self.wait_for_start()
-        await self._controller.run()
+        try:
+            await self.wait_for_start()
+            await self._controller.run()
+        finally:
+            _log.info("Shutting down autoregister controller")
 
     async def wait_for_start(self) -> None:
         """Wait for the APIService cache, and record the APIServices present at the start."""

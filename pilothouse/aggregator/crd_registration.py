@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pilothouse.aggregator.api_services_to_register import APIServicePriority, make_api_service
 from pilothouse.aggregator.apiservice.apiservices import api_service_name
-from pilothouse.aggregator.autoregister import AutoAPIServiceRegistration
+from pilothouse.aggregator.autoregister import AutoAPIServiceRegistration, with_logged_failures
 from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.client.controller import Controller
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
@@ -44,7 +44,7 @@ class CRDRegistrationController:
         self._serving = {}
         self._synced_initial_set = asyncio.Event()
         self._controller: Controller[GroupVersion] = Controller(
-            _NAME, self._sync, workers=_WORKERS, queue=RateLimitingQueue(_NAME, registry=REGISTRY)
+            _NAME, with_logged_failures(self._sync), workers=_WORKERS, queue=RateLimitingQueue(_NAME, registry=REGISTRY)
         )
         definitions.listen(self._enqueue)
 

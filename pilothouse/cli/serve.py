@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from pilothouse.cli.version import requested_version, version_line
 from pilothouse.controlplane.options.completion import CompletedOptions, InvalidOptions, complete
 from pilothouse.controlplane.options.options import Options, shown_flags
 from pilothouse.machinery.flags import FlagError
@@ -37,13 +38,12 @@ def main(arguments: Sequence[str], adjust: Callable[[Options], Options] = lambda
 
         print("\n".join([_USAGE, *usage_sections()]), end="")
         return 0
-    if "--version" in arguments:
-        from pilothouse.cli.version import version_line
-
-        print(version_line())
-        return 0
     try:
-        options = _options(arguments, adjust)
+        version = requested_version(arguments, version_line)
+        if version is not None:
+            print(version)
+            return 0
+        options = _options([word for word in arguments if not word.startswith("--version=")], adjust)
     except (FlagError, InvalidOptions) as error:
         return _print_error(error)
     return _serve(options)
@@ -91,7 +91,6 @@ def _announcement(options: CompletedOptions) -> Callable[[Announcement], None]:
 
 
 def _announce(ready: Announcement) -> None:
-    from pilothouse.cli.version import version_line
     from pilothouse.controlplane.run import collect_garbage_from_now_on
 
     collect_garbage_from_now_on()

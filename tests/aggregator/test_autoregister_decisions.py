@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 import pytest
+from patience import PATIENCE
 
 from pilothouse.aggregator.api_services_to_register import APIServicePriority, make_api_service
 from pilothouse.aggregator.autoregister import AUTO_REGISTER_MANAGED_LABEL, AutoRegisterController
@@ -180,3 +183,31 @@ async def test_what_is_added_is_labelled_and_the_callers_object_stays_as_it_was(
     assert wanted == make_api_service(GROUP_VERSION, WANTED)
     ((_, _, body),) = api.requests
     assert body["metadata"]["labels"] == {"kube-aggregator.kubernetes.io/automanaged": "onstart"}
+
+
+async def test_a_run_without_definitions_says_so_and_names_what_failed(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    failed = asyncio.Event()
+
+    class Refusing(Api):
+        async def __call__(self, request: Request) -> Response:
+            response = await super().__call__(request)
+            if len(self.requests) > 1:
+                failed.set()
+            return response
+
+    api = Refusing(403, "Forbidden")
+    controller = AutoRegisterController(Known(), api.client)
+    controller.add_api_service_to_sync(make_api_service(GROUP_VERSION, WANTED))
+    run = asyncio.create_task(controller.run())
+    async with asyncio.timeout(PATIENCE):
+        await failed.wait()
+    run.cancel()
+    await asyncio.gather(run, return_exceptions=True)
+    messages = [record.getMessage() for record in caplog.records if record.name.endswith("autoregister")]
+    assert messages[:2] == [
+        "CRD API not enabled, starting APIService registration without waiting for initial CRD sync",
+        "Starting autoregister controller",
+    ]
+    assert messages[2].startswith(f"{NAME} failed with : ")
+    assert messages[-1] == "Shutting down autoregister controller"

@@ -35,6 +35,13 @@ def test_the_version_names_both_versions(words: list[str], capsys: pytest.Captur
     assert "(Kubernetes v1.36." in out
 
 
+def test_the_raw_version_has_every_field(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--version=raw"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith('version.Info{Major:"1", Minor:"36", EmulationMajor:')
+    assert 'GitVersion:"v1.36.' in out
+
+
 def test_the_help_of_serve_has_sections(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--help"]) == 0
     out = capsys.readouterr().out
@@ -52,6 +59,11 @@ def test_the_help_of_serve_has_sections(capsys: pytest.CaptureFixture[str]) -> N
         (["serve", "--secure-port"], "Error: flag needs an argument: --secure-port"),
         (["serve", "--vmodule=x"], "Error: --vmodule is not supported by this version"),
         (["serve", "--authorization-mode=Nope"], 'Error: authorization-mode "Nope" is not a valid mode'),
+        (
+            ["serve", "--version=x"],
+            'Error: invalid value "x" for --version: expected true, false or raw',
+        ),
+        (["serve", "--version=false", "--fast"], "Error: unknown flag: --fast"),
         (["version", "x"], 'Error: "pilothouse version" does not take any arguments, got ["x"]'),
     ],
 )

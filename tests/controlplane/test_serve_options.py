@@ -87,6 +87,10 @@ PROBLEMS = [
     ("--watch-cache=false", "--watch-cache=false is not supported by this version"),
     ("--secure-port=70000", "--secure-port 70000 must be between 0 and 65535, inclusive. 0 for any free port"),
     ("--insecure-port=-1", "--insecure-port -1 must be between 0 and 65535"),
+    (
+        "--insecure-port=8080 --insecure-bind-address=192.0.2.1",
+        "--insecure-bind-address 192.0.2.1: plain HTTP is served on loopback addresses only",
+    ),
     ("--tls-sni-cert-key=/no,/no", "--tls-sni-cert-key: no such file: /no"),
     ("--tls-cert-file=/no --tls-private-key-file=/etc/passwd", "--tls-cert-file: no such file: /no"),
     ("--tls-cert-file=/etc/passwd", "--tls-cert-file and --tls-private-key-file must be specified together"),

@@ -3,6 +3,7 @@ authorization, disabled by default."""
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -125,3 +126,5 @@ class InsecureServingOptions:
     def validate(self) -> Iterator[str]:
         if not 0 <= self.port <= 65535:
             yield f"--insecure-port {self.port} must be between 0 and 65535, inclusive. 0 for turning off insecure port"
+        if self.port and not ipaddress.ip_address(self.bind_address).is_loopback:
+            yield f"--insecure-bind-address {self.bind_address}: plain HTTP is served on loopback addresses only"
