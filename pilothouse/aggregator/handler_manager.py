@@ -67,7 +67,7 @@ class APIHandlerManager(Protocol):
 class APIServiceFollower(Protocol):
     """Merges the documents of APIServices, OpenAPI or discovery, into the aggregator's documents."""
 
-    def add_api_service(self, handler: ProxyHandler, api_service: Json) -> None:
+    def add_api_service(self, handler: Handler, api_service: Json) -> None:
         """Add or update an APIService. `handler` forwards requests to its server."""
 
     def remove_api_service(self, name: str) -> None: ...
@@ -96,9 +96,13 @@ class ProxyHandlers:
         self._handlers = {}
         self._versions = {}
         self._controllers: list[APIServiceFollower] = []
+        self._unconditional: list[APIServiceFollower] = []
 
-    def add_controller(self, controller: APIServiceFollower) -> None:
+    def add_controller(self, controller: APIServiceFollower, *, even_if_unavailable: bool = False) -> None:
+        """`even_if_unavailable`: give the controller a handler that also reaches servers of unavailable APIServices."""
         self._controllers.append(controller)
+        if even_if_unavailable:
+            self._unconditional.append(controller)
 
     def add_api_service(self, api_service: Json) -> None:
         name = name_of(api_service)
@@ -106,7 +110,8 @@ class ProxyHandlers:
         handler = known or ProxyHandler(self._delegate, self._proxy)
         handler.update(api_service)
         for controller in self._controllers:
-            controller.add_api_service(handler, api_service)
+            forward = handler.forward if controller in self._unconditional else handler
+            controller.add_api_service(forward, api_service)
         if known is None:
             self._handlers[name] = handler
             self._install(name, group_version_of(api_service), handler)

@@ -155,8 +155,9 @@ class Aggregation:
 
     def follow(self, handlers: ProxyHandlers) -> None:
         """Subscribe the controllers to APIServices."""
-        for controller in (self.openapi, self.openapi_v3, self.discovery):
+        for controller in (self.openapi, self.openapi_v3):
             handlers.add_controller(controller)
+        handlers.add_controller(self.discovery, even_if_unavailable=True)
 
     def add_discovery_hook(self, generic: GenericAPIServer, api_services_known: asyncio.Event) -> None:
         async def start(context: HookContext) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+from api_services import AGGREGATED, group
 from custom_resources import eventually
 from patience import PATIENCE
 from prometheus_client import generate_latest
@@ -200,6 +201,29 @@ async def test_a_server_that_refuses_the_aggregator_is_not_available(cluster: Cl
         url = f"https://localhost:{behind.port}/apis/example.com/v1"
         said = await cluster.becomes("FailedDiscoveryCheck")
     assert said == f"False: failing or missing response from {url}: bad status from {url}: 403"
+
+
+async def test_a_server_with_discovery_that_fails_its_check_stays_current_in_discovery(cluster: Cluster) -> None:
+    document = {"kind": "APIGroupDiscoveryList", "items": [group("example.com", v1=["things"])]}
+
+    async def serve(request: Request) -> Response:
+        if request.path != "/apis":
+            return Response(500, b"broken")
+        return Response(200, orjson.dumps(document), [(b"content-type", AGGREGATED.encode())])
+
+    async def entry() -> Json | None:
+        groups = (await cluster.server.request("GET", "/apis", accept=AGGREGATED)).json["items"]
+        return next((found["versions"][0] for found in groups if found["metadata"]["name"] == "example.com"), None)
+
+    await cluster.add_service_to_this_machine()
+    async with backend(serve, cluster.pki) as behind:
+        await cluster.register(behind.port)
+        await cluster.becomes("FailedDiscoveryCheck")
+        async with asyncio.timeout(PATIENCE):
+            while (found := await entry()) is None or found["freshness"] != "Current":  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+        assert [resource["resource"] for resource in found["resources"]] == ["things"]
+        assert (await cluster.server.request("GET", "/apis/example.com/v1/things")).status == 503
 
 
 async def test_custom_metrics_for_horizontal_autoscaling_are_registered_behind_a_headless_service(

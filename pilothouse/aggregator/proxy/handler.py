@@ -46,22 +46,27 @@ class ProxyHandler:
         self._local_delegate = local_delegate
         self._config = config or ProxyConfig()
         self._serve = local_delegate
+        self._forward = local_delegate
         self._transport: ProxyTransport | None = None
 
     def update(self, api_service: Json) -> None:
         if api_service["spec"].get("service") is None:
             self.close()
-            self._serve = self._local_delegate
+            self._serve = self._forward = self._local_delegate
             return
         wanted = TransportConfig.of(api_service)
         if self._transport is None or self._transport.config != wanted:
             self.close()
             self._transport = self._config.transports.get(wanted)
-        available = is_true(api_service, AVAILABLE)
-        self._serve = _Remote(self._transport, self._config).serve if available else _unavailable
+        self._forward = _Remote(self._transport, self._config).serve
+        self._serve = self._forward if is_true(api_service, AVAILABLE) else _unavailable
 
     def __call__(self, request: Request) -> Awaitable[Response]:
         return self._serve(request)
+
+    def forward(self, request: Request) -> Awaitable[Response]:
+        """Serve the request even if the APIService is unavailable, as the handler of upstream's discovery does."""
+        return self._forward(request)
 
     def close(self) -> None:
         """Release the transport. Running requests complete."""
