@@ -14,7 +14,8 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Invalid
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.names import GroupKind
-from pilothouse.machinery.objects import METADATA_ORDER, Json, items, namespace_of, part, text
+from pilothouse.machinery.objects import Json, items, namespace_of, part, text
+from pilothouse.machinery.schema.printing import object_meta_in_messages
 from pilothouse.machinery.validation import labels
 
 GROUP = "authorization.k8s.io"
@@ -162,8 +163,11 @@ def _validate_question(spec: Json) -> Errors:
 def _validate_metadata(obj: Json, *allowed: str) -> Errors:
     meta = part(obj, "metadata")
     if any(value for field, value in meta.items() if field not in ("managedFields", *allowed)):
-        shown = {field: meta[field] for field in METADATA_ORDER if field in meta}
-        yield invalid(root("metadata"), shown, "must be empty except for namespace" if allowed else "must be empty")
+        yield invalid(
+            root("metadata"),
+            object_meta_in_messages(meta),
+            "must be empty except for namespace" if allowed else "must be empty",
+        )
 
 
 def validate_selectors(resource: Json | None, path: Path) -> Errors:

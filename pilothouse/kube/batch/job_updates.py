@@ -15,17 +15,8 @@ from pilothouse.kube.validation.selectors import validate_selector_unchanged
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid
 from pilothouse.machinery.objects import Json, items, number, part
+from pilothouse.machinery.schema.printing import object_meta_in_messages
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE
-
-_TEMPLATE_METADATA = (
-    "name",
-    "generateName",
-    "namespace",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +101,5 @@ def _accept_resources(before: Json, spec: Json) -> None:
 
 def _shown_template(template: Json) -> Json:
     """Return the template as upstream's messages print it: metadata fields beside the spec."""
-    meta = {name: template["metadata"][name] for name in _TEMPLATE_METADATA if template["metadata"].get(name)}
-    sorted_maps = {name: dict(sorted(meta[name].items())) for name in ("labels", "annotations") if name in meta}
-    return meta | sorted_maps | {"Spec": internal_pod_spec(template["spec"])}
+    meta = object_meta_in_messages(template.get("metadata") or {})
+    return meta | {"Spec": internal_pod_spec(template["spec"])}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pilothouse.kube.validation.internal_structs import ANY, NUMBER, TEXT, pointer, slice_of, struct
+from pilothouse.machinery.schema.printing import object_meta_in_messages
 
 _opaque = pointer(struct(Driver=TEXT, Parameters=ANY))
 _selectors = slice_of(lambda value: {"CEL": pointer(struct(Expression=TEXT))(value.get("cel"))})
@@ -82,4 +83,4 @@ printed_allocation = pointer(
 
 def printed_template_spec(spec: Any) -> Any:
     """Format the template: metadata fields beside the spec."""
-    return {**(spec.get("metadata") or {}), "Spec": printed_claim_spec(spec.get("spec"))}
+    return {**object_meta_in_messages(spec.get("metadata") or {}), "Spec": printed_claim_spec(spec.get("spec"))}

@@ -173,6 +173,21 @@ def canonical_object_meta(value: Any) -> Json:
     return printed
 
 
+def object_meta_in_messages(meta: Json) -> Json:
+    """Return metadata as error messages show it: without empty fields, fields in Go's order, sorted keys of maps."""
+    return _in_go_order(object_meta_type(), canonical_object_meta(meta))
+
+
+def _in_go_order(node: TypeNode, value: Any) -> Any:
+    if node.kind is NodeKind.STRUCT and isinstance(value, dict):
+        return {name: _in_go_order(field.node, value[name]) for name, field in node.fields.items() if name in value}
+    if node.kind is NodeKind.MAP and isinstance(value, dict):
+        return dict(sorted(value.items()))
+    if node.kind is NodeKind.LIST and isinstance(value, list) and node.element is not None:
+        return [_in_go_order(node.element, item) for item in value]
+    return value
+
+
 def exact_copy(obj: Json, printed: Callable[[Json], Json]) -> Json:
     """Return a copy that preserves distinctions lost in JSON, such as maps sent empty.
 

@@ -141,10 +141,11 @@ async def test_a_question_is_about_a_resource_or_a_path() -> None:
         "exactly one of nonResourceAttributes or resourceAttributes must be specified"
     ]
     both = {"resourceAttributes": PODS, "nonResourceAttributes": PATH}
-    assert await refusals(storage, both, labels={"a": "b"}, name="mine") == [
+    meta = {"labels": {"b": "c", "a": "b"}, "ownerReferences": [], "name": "mine"}
+    assert await refusals(storage, both, **meta) == [
         'spec.nonResourceAttributes: Invalid value: {"Path":"/a","Verb":"get"}: '
         "cannot be specified in combination with resourceAttributes",
-        'metadata: Invalid value: {"name":"mine","labels":{"a":"b"}}: must be empty',
+        'metadata: Invalid value: {"name":"mine","labels":{"a":"b","b":"c"}}: must be empty',
     ]
 
 
