@@ -38,6 +38,31 @@ async def test_versions_are_printed_with_the_names_of_go_at_every_depth(server: 
     )
 
 
+@pytest.mark.parametrize(
+    ("items", "reason"),
+    [
+        ([], 'Invalid value: {"Schema":null,"JSONSchemas":[]}: must only have a single schema if'),
+        (None, "Required value: must have a schema if"),
+    ],
+)
+async def test_an_empty_list_of_schemas_is_not_a_missing_schema(server: API, items: Any, reason: str) -> None:
+    keyed = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a"], "items": items}
+    schema = {"type": "object", "properties": {"l": keyed}}
+    refused = await server.request("POST", DRY_RUN, definition(version(schema=schema)))
+    path = "spec.validation.openAPIV3Schema.properties[l].items"
+    assert f"{path}: Required value: must be specified" in refused.json["message"]
+    assert f"{path}: {reason} x-kubernetes-list-type is map" in refused.json["message"]
+
+
+async def test_an_empty_list_of_schemas_is_not_stored(server: API) -> None:
+    field = {"type": "string", "items": []}
+    schema = {"type": "object", "properties": {"s": field}}
+    made = await server.request("POST", DRY_RUN, definition(version(schema=schema)))
+    assert made.status == 201
+    [written] = made.json["spec"]["versions"]
+    assert written["schema"]["openAPIV3Schema"]["properties"]["s"] == {"type": "string"}
+
+
 @pytest.mark.parametrize(("versions", "printed"), [([], "[]"), (None, "null")])
 async def test_no_versions_are_printed_as_they_were_sent(server: API, versions: Any, printed: str) -> None:
     sent = definition()

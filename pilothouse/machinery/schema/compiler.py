@@ -167,8 +167,10 @@ def union_decoder(node: TypeNode, decoder_of: Callable[[TypeNode], Decode]) -> D
             return decoder_of(schema)(value)
         if node.scalar is Scalar.SCHEMA_OR_BOOL:
             return boolean(value)
-        if type(value) is not list or not value:
+        if type(value) is not list:
             return None
+        if not value:  # Go distinguishes a missing schema from an empty list of schemas, until they are printed
+            return [] if node.scalar is Scalar.SCHEMA_OR_ARRAY else None
         one = string if node.scalar is Scalar.SCHEMA_OR_STRINGS else decoder_of(schema)
         return [
             ("" if node.scalar is Scalar.SCHEMA_OR_STRINGS else {}) if item is None else one(item) for item in value

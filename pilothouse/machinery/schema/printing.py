@@ -159,7 +159,9 @@ def _union_writer(schema: Write) -> Write:
     def write(raw: Any) -> Any:
         if isinstance(raw, dict):
             return schema(raw)
-        return schemas(raw) if isinstance(raw, list) else raw
+        if not isinstance(raw, list):
+            return raw
+        return schemas(raw) if raw else OMIT
 
     return write
 

@@ -128,7 +128,7 @@ def test_raw_json_is_left_alone() -> None:
         ({"additionalProperties": True}, {"additionalProperties": True}),
         ({"additionalProperties": {"type": "x"}}, {"additionalProperties": {"type": "x"}}),
         ({"items": [{"type": "x"}]}, {"items": [{"type": "x"}]}),
-        ({"items": []}, {}),
+        ({"items": []}, {"items": []}),
         ({"items": 7}, {}),
         ({"dependencies": {"a": ["b"], "c": {"type": "x"}}}, {"dependencies": {"a": ["b"], "c": {"type": "x"}}}),
     ],

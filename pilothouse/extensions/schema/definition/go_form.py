@@ -62,6 +62,10 @@ def go_schema(schema: Json) -> orjson.Fragment:
     return _go_json(_schema(schema))
 
 
+def go_items(items: list[Json]) -> orjson.Fragment:
+    return _go_json(_items(items))
+
+
 def _go_json(value: Any) -> orjson.Fragment:
     return orjson.Fragment(escape_html(orjson.dumps(value).decode()))
 

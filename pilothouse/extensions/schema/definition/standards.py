@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pilothouse.extensions.schema.problems import printable
+from pilothouse.extensions.schema.definition.go_form import go_items
 from pilothouse.extensions.schema.structural import EMBEDDED, LIST_MAP_KEYS, LIST_TYPE, MAP_TYPE, PRESERVE
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
@@ -142,7 +142,7 @@ def _validate_map(schema: Json, path: Path) -> Errors:
         yield required(path.child("items"), f"must have a schema if {LIST_TYPE} is map")
     elif isinstance(items, list):
         reason = f"must only have a single schema if {LIST_TYPE} is map"
-        yield invalid(path.child("items"), printable(items), reason)
+        yield invalid(path.child("items"), go_items(items), reason)
     elif items.get("type") != "object":
         reason = f"must be object if parent array's {LIST_TYPE} is map"
         yield invalid(path.child("items").child("type"), items.get("type") or "", reason)

@@ -37,7 +37,7 @@ def unsupported_part(schema: Json) -> str:
     for key in _UNSUPPORTED:
         if schema.get(key) or (key == "additionalItems" and schema.get(key) is not None):
             return f"OpenAPIV3Schema '{key.removeprefix('$') if key == '$schema' else key}' is not supported"
-    if isinstance(schema.get("items"), list):
+    if schema.get("items") and isinstance(schema["items"], list):
         return "OpenAPIV3Schema 'items' must be a schema, but is an array"
     if schema.get(PRESERVE) is False:
         return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
@@ -73,7 +73,7 @@ def _all_below(schema: Json) -> Iterator[Json]:
 
 def _invariants(schema: Json, level: SchemaLevel, path: Path) -> Errors:
     kind = schema.get("type") or ""
-    if kind == "array" and schema.get("items") is None:
+    if kind == "array" and not isinstance(schema.get("items"), dict):
         yield required(path.child("items"), "must be specified")
     if isinstance(schema.get("items"), dict):
         yield from _invariants(schema["items"], SchemaLevel.ITEM, path.child("items"))
