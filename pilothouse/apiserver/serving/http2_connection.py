@@ -190,7 +190,13 @@ class Http2Connection(FrameDispatcher[Http2Stream], ClientConnection):
         block = encode_response(status, [self.state.date_header, (b"content-length", b"0")])
         self.write(frames.header_frames(stream_id, block, end_stream=True, frame_size=self.frame_size))
         if not end_stream:
-            self.write(frames.rst_stream(stream_id, ErrorCode.NO_ERROR))
+            self._stop_body(stream_id)
+
+    def _stop_body(self, stream_id: int) -> None:
+        """Ask the client to send no more of the body, in a separate write: curl drops a response that it reads together
+        with the reset."""
+        self._flush()
+        self.write(frames.rst_stream(stream_id, ErrorCode.NO_ERROR))
 
     def answered(self, stream: Http2Stream) -> None:
         self.running.discard(stream)
@@ -198,7 +204,7 @@ class Http2Connection(FrameDispatcher[Http2Stream], ClientConnection):
             self.go_away()
         if self.streams.pop(stream.id, None) is not None:
             if not stream.ended and not stream.gone:
-                self.write(frames.rst_stream(stream.id, ErrorCode.NO_ERROR))
+                self._stop_body(stream.id)
             self.settle()
 
     # Ending

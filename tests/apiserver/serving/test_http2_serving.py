@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 
+import h2.connection
+import h2.events
 import pytest
+from patience import PATIENCE
 from serving_harness import Http2Client, answering, client_context, eventually, secure_options, serving
 
 from pilothouse.apiserver.http import Handler, Request, Response
@@ -100,6 +104,27 @@ async def test_a_body_over_the_limit_is_refused_and_the_connection_lives_on(conn
         assert (log.status, log.body) == (413, b"Request entity too large: limit is 1000")
         log = await client.get("/", "POST", body=b"x" * 10, headers=[("content-length", "10")])
         assert (log.status, log.body) == (200, b"fine")
+
+
+async def test_an_early_answer_and_the_reset_of_its_stream_are_two_tls_records(pki: CertificatePaths) -> None:
+    def ask(port: int) -> list[list[type]]:
+        """Return the events of each record."""
+        peer, found = h2.connection.H2Connection(), list[list[type]]()
+        context = client_context(pki, alpn="h2")
+        with (
+            socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as plain,
+            context.wrap_socket(plain, server_hostname="localhost") as tls,
+        ):
+            peer.initiate_connection()
+            peer.send_headers(1, [(":method", "POST"), (":path", "/"), (":scheme", "https"), (":authority", "here")])
+            tls.sendall(peer.data_to_send())
+            while not found or h2.events.StreamReset not in found[-1]:
+                found.append([type(event) for event in peer.receive_data(tls.recv(1 << 16))])
+        return found
+
+    async with serving(answering(b"no", 413), secure_options(pki)) as server:
+        records = await asyncio.to_thread(ask, server.port)
+    assert any(h2.events.StreamEnded in record for record in records[:-1])
 
 
 async def test_an_answer_before_the_end_of_the_body_tells_the_client_to_stop(connected: Connected) -> None:
