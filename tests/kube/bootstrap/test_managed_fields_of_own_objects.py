@@ -9,6 +9,7 @@ from pilothouse.client import Json
 
 OWN = ("kube-apiserver", "Update", "")
 OWN_STATUS = ("kube-apiserver", "Update", "status")
+CIDR_STATUS = ("kubernetes-service-cidr-controller", "Apply", "status")
 PRODUCER = ("api-priority-and-fairness-config-producer-v1", "Update", "")
 CONSUMER = ("api-priority-and-fairness-config-consumer-v1", "Apply", "status")
 COLLECTIONS = {
@@ -18,7 +19,7 @@ COLLECTIONS = {
     ("v1", "configmaps"): [OWN],
     ("discovery.k8s.io/v1", "endpointslices"): [OWN],
     ("networking.k8s.io/v1", "ipaddresses"): [OWN],
-    ("networking.k8s.io/v1", "servicecidrs"): [OWN, OWN_STATUS],
+    ("networking.k8s.io/v1", "servicecidrs"): [OWN, CIDR_STATUS],
     ("rbac.authorization.k8s.io/v1", "clusterroles"): [OWN],
     ("rbac.authorization.k8s.io/v1", "clusterrolebindings"): [OWN],
     ("rbac.authorization.k8s.io/v1", "roles"): [OWN],
