@@ -57,6 +57,10 @@ class DaemonSetStrategy(workloads.WorkloadStrategy):
             rolling = strategy.setdefault("rollingUpdate", {})
             rolling.setdefault("maxUnavailable", 1)
             rolling.setdefault("maxSurge", 0)
+        elif (unused := strategy.get("rollingUpdate")) is not None:
+            # Upstream's internal type has no pointers here, so that unset values become zero.
+            unused.setdefault("maxUnavailable", 0)
+            unused.setdefault("maxSurge", 0)
         spec.setdefault("revisionHistoryLimit", 10)
         workloads.default_pod_template(obj["spec"]["template"])
 

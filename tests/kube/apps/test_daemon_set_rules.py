@@ -41,6 +41,20 @@ def test_a_daemon_set_replaces_one_pod_at_a_time() -> None:
 
 
 @pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ({"rollingUpdate": {}}, {"maxUnavailable": 0, "maxSurge": 0}),
+        ({"rollingUpdate": {"maxSurge": "5%"}}, {"maxUnavailable": 0, "maxSurge": "5%"}),
+        ({"rollingUpdate": None}, None),
+        ({}, None),
+    ],
+)
+def test_limits_of_an_unused_rolling_update_are_zero(sent: Json, kept: Json | None) -> None:
+    made = decoded(DAEMON_SETS, daemon_set(updateStrategy={"type": "OnDelete", **sent}))
+    assert made["spec"]["updateStrategy"].get("rollingUpdate") == kept
+
+
+@pytest.mark.parametrize(
     ("sent", "kept"), [({}, "1"), ({TEMPLATE_GENERATION: "07"}, "7"), ({TEMPLATE_GENERATION: "-3"}, "1")]
 )
 def test_the_first_template_has_a_number(sent: Json, kept: str) -> None:
