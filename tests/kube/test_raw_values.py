@@ -9,6 +9,7 @@ import pytest
 from whole_server import store_of, whole_server
 
 from pilothouse.apiserver.endpoints.serializers.registry import PROTOBUF
+from pilothouse.client import Json
 from pilothouse.machinery.protobuf import codec
 from pilothouse.machinery.schema.raw_json import RawObject
 from pilothouse.testing import API
@@ -108,3 +109,42 @@ async def test_an_update_of_the_text_alone_begins_a_generation(api: API) -> None
         assert answer["metadata"]["generation"] == generation
     patched = (await api.request("PATCH", f"{CLASSES}/a", {"metadata": {"labels": {"a": "b"}}}, media=MERGE)).json
     assert patched["metadata"]["generation"] == 2
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1", "v1beta2"])
+async def test_an_update_of_the_text_alone_takes_the_list_of_the_value(version: str) -> None:
+    def sent(parameters: str) -> bytes:
+        return device_class(parameters).replace(b"resource.k8s.io/v1", f"resource.k8s.io/{version}".encode())
+
+    def owners(obj: Json) -> dict[str, bool]:
+        entries = obj["metadata"]["managedFields"]
+        return {entry["manager"]: "f:config" in entry["fieldsV1"]["f:spec"] for entry in entries}
+
+    path = CLASSES.replace("v1", version)
+    async with whole_server(runtime_config="api/all=true") as api:
+        await api.request("POST", f"{path}?fieldManager=one", sent('{"a": 1}'))
+        same = await api.request("PUT", f"{path}/a?fieldManager=two", sent('{"a": 1}'))
+        assert owners(same.json) == {"one": True}
+        compact = await api.request("PUT", f"{path}/a?fieldManager=two", sent('{"a":1}'))
+        assert owners(compact.json) == {"two": True}
+
+
+async def test_an_apply_of_an_equal_value_in_another_text_is_no_conflict(api: API) -> None:
+    await api.request("POST", f"{CLASSES}?fieldManager=one", device_class('{"a": 1}'))
+    applied = await api.request("PATCH", f"{CLASSES}/a?fieldManager=two", device_class('{"a":1}'), media=APPLY)
+    assert (applied.status, applied.json["metadata"]["generation"]) == (200, 1)
+    assert [entry["manager"] for entry in applied.json["metadata"]["managedFields"]] == ["two", "one"]
+
+
+async def test_empty_bytes_that_were_applied_stay_with_their_manager(api: API) -> None:
+    webhooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    client = {"url": "https://example.com", "caBundle": ""}
+    hook = {"name": "a.example.com", "clientConfig": client, "sideEffects": "None", "admissionReviewVersions": ["v1"]}
+    start = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
+    body = {**start, "metadata": {"name": "a"}, "webhooks": [hook]}
+    applied = await api.request("PATCH", f"{webhooks}/a?fieldManager=one", body, media=APPLY)
+    assert applied.status == 201, applied.body
+    patched = await api.request("PATCH", f"{webhooks}/a", {"metadata": {"labels": {"a": "b"}}}, media=MERGE)
+    before, after = (answer.json["metadata"]["managedFields"][0] for answer in (applied, patched))
+    assert before == after
+    assert "f:caBundle" in str(after)

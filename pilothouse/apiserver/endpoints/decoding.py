@@ -71,3 +71,7 @@ class ObjectDecoder(Protocol):
     def printed(self, obj: Json) -> Json:
         """Return the object as a response shows it, without empty omitempty fields. The result may share parts with
         `obj` or be `obj`. `obj` is not modified."""
+
+    def owned(self, obj: Json) -> Json:
+        """Return the object as field managers compare it: like `printed`, but raw values in atomic lists keep their
+        text."""

@@ -128,6 +128,9 @@ class TypedDecoder:
     def printed(self, obj: Json) -> Json:
         return self.type.printed(obj)
 
+    def owned(self, obj: Json) -> Json:
+        return self.type.owned(obj)
+
     def _decode_protobuf(self, data: bytes) -> DecodedObject:
         try:
             obj = _read_protobuf(data, self.kind)

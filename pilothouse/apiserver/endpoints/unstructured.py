@@ -104,6 +104,9 @@ class UnstructuredDecoder:
         """Return the object unchanged: objects without a Go type have no omitted fields."""
         return obj
 
+    def owned(self, obj: Json) -> Json:
+        return obj
+
     def knows(self, kind: GroupVersionKind) -> bool:
         """Return whether objects of this group and version can be decoded."""
         return kind.group_version == self.kind.group_version

@@ -21,7 +21,7 @@ from pilothouse.machinery.schema.compiler import decoder_of
 from pilothouse.machinery.schema.convert import Conversion, ConversionError, collapse
 from pilothouse.machinery.schema.examine import examine
 from pilothouse.machinery.schema.nodes import NodeKind, Scalar, TypeNode
-from pilothouse.machinery.schema.printing import PRINTED, STORED
+from pilothouse.machinery.schema.printing import OWNED, PRINTED, STORED
 from pilothouse.machinery.schema.raw_json import RawFields, raw_fields_of, sort_raw
 from pilothouse.machinery.schema.scalars import Mismatch
 
@@ -100,6 +100,12 @@ class ObjectType:
         """Function from an object to the form in responses and policies. The result may share parts with its
         argument."""
         return PRINTED.of(self.node) or _itself
+
+    @cached_property
+    def owned(self) -> Callable[[Json], Json]:
+        """Function from an object to the form in which field managers compare. The result may share parts with its
+        argument."""
+        return OWNED.of(self.node) or _itself
 
     @cached_property
     def stored(self) -> Callable[[Json], Json]:

@@ -75,8 +75,8 @@ class FieldManager:
             if live is None and not managed.sets:
                 managed = self._created(form.tracked(new), manager)
             else:
-                served = form.served(self._empty() if live is None else live)
-                managed = self._track(served, form.tracked(new), managed, manager)
+                old = form.tracked(self._empty() if live is None else live)
+                managed = self._track(old, form.tracked(new), managed, manager)
         except _MISFITS:
             return
         set_entries(new, encode_entries(managed))
@@ -93,9 +93,11 @@ class FieldManager:
             managed = decode_entries(entries, stored=True)
         except InvalidManagedFields as error:
             raise StatusError(f"failed to decode managed fields: {error}") from None
+        # Unlike an update, an apply compares values, not the text of raw values.
+        shown = form.decoder.printed(live)
         if not managed.sets:
-            managed = self._before_first_apply(live, managed)
-        merged = self._apply(live, patch, managed, manager, force=force)
+            managed = self._before_first_apply(shown, managed)
+        merged = self._apply(shown, patch, managed, manager, force=force)
         obj = live if merged.obj is None else self._converted(merged.obj, patch)
         set_entries(obj, encode_entries(merged.managed))
         if manager == KUBECTL:

@@ -21,6 +21,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.schema.printing import copy_with_text
 from pilothouse.machinery.status_error import StatusError
 
 
@@ -51,10 +52,10 @@ class VersionForm:
 
     def tracked(self, obj: Json) -> Json:
         """Return a stored object in the form in which fields are owned: fields that are not printed have no owner."""
-        return self.decoder.printed(self.served(obj))
+        return self.decoder.owned(self.served(obj))
 
     def served(self, obj: Json) -> Json:
-        return obj if self.from_stored is None else self.from_stored(copy_of(obj))
+        return obj if self.from_stored is None else self.from_stored(copy_with_text(obj))
 
 
 def copy_of(obj: Json) -> Json:
