@@ -12,6 +12,7 @@ from pilothouse.apiserver.endpoints.negotiation import JSON_PATCH, MERGE_PATCH, 
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.machinery.codec.json import JsonError, ParsedJson, dump_spelled, parse_printed, parse_spelled
+from pilothouse.machinery.codec.json_syntax import interpretation_error
 from pilothouse.machinery.errors import BadRequest, Invalid, RequestEntityTooLarge
 from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.gofmt import escape_html, go_value, not_an_object
@@ -52,7 +53,7 @@ class _Patcher:
         try:
             parsed = self.parse(body)
         except JsonError as error:
-            raise BadRequest(self.decoding_error(str(error))) from None
+            raise BadRequest(self.decoding_error(body, error)) from None
         self.patch: Any = parsed.value
         self.spelled = parsed.spelled
         self.strict_errors = list(parsed.duplicates)
@@ -61,8 +62,12 @@ class _Patcher:
         """Raises JsonError."""
         return parse_spelled(body)
 
-    def decoding_error(self, problem: str) -> str:
-        return f"error decoding patch: {problem}" if self.strict else problem
+    def decoding_error(self, body: bytes, error: JsonError) -> str:
+        return f"error decoding patch: {error}" if self.strict else self.unchecked_error(body, error)
+
+    def unchecked_error(self, body: bytes, error: JsonError) -> str:
+        """Return the message without field validation, when upstream reads the body only in order to apply it."""
+        return str(error)
 
     def read_patched(self, patched: Any) -> Json:
         """Decode the result of a patch that upstream applies to the text of the object."""
@@ -101,6 +106,9 @@ class JsonPatcher(_Patcher):
         duplicates = [f"json patch {e}" for e in self.strict_errors]
         self.strict_errors = sorted([*duplicates, *self.operations.strict_errors], key=_operation_at)
 
+    def unchecked_error(self, body: bytes, error: JsonError) -> str:
+        return interpretation_error(body) or str(error)
+
     def apply(self, current: Json) -> Json:
         patched = _translated(lambda: self.operations.apply(_in_go_order(current)))
         return self.read_patched(patched)
@@ -116,6 +124,9 @@ class MergePatcher(_Patcher):
     def __init__(self, request: Request, scope: RequestScope, body: bytes, field_validation: str) -> None:
         super().__init__(request, scope, body, field_validation)
         _translated(lambda: merge_patch.check(self.patch, strict=self.strict))
+
+    def unchecked_error(self, body: bytes, error: JsonError) -> str:
+        return merge_patch.MALFORMED
 
     def apply(self, current: Json) -> Json:
         patched = merge_patch.apply(_in_go_order(current), self.patch)
@@ -133,8 +144,8 @@ class StrategicMergePatcher(_Patcher):
     def parse(self, body: bytes) -> ParsedJson:
         return parse_printed(body)
 
-    def decoding_error(self, problem: str) -> str:
-        return problem
+    def decoding_error(self, body: bytes, error: JsonError) -> str:
+        return str(error)
 
     def apply(self, current: Json) -> Json:
         schema = self.scope.served.decoder.patch_schema

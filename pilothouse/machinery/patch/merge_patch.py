@@ -15,12 +15,15 @@ from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch.interface import MalformedPatch, PatchFailed
 
 
+MALFORMED = "Invalid JSON Patch"
+
+
 def check(patch: Any, *, strict: bool = True) -> None:
     """Raise MalformedPatch unless the parsed body is a merge patch of an object."""
     if strict and patch is not None and not isinstance(patch, dict):
         raise MalformedPatch(f"error decoding patch: {not_an_object(patch)}")
     if not isinstance(patch, (dict, list)):
-        raise MalformedPatch("Invalid JSON Patch")
+        raise MalformedPatch(MALFORMED)
     check_depth(patch)
 
 

@@ -52,6 +52,23 @@ async def test_a_number_that_was_not_written_as_an_integer_is_none(
     assert f'\\"replicas\\":{number},' in cause["message"], "the number is shown as it was sent"
 
 
+@pytest.mark.parametrize(
+    ("media", "query", "message"),
+    [
+        (MERGE, "", "error decoding patch: invalid character 'ï' looking for beginning of value"),
+        (MERGE, "?fieldValidation=Ignore", "Invalid JSON Patch"),
+        (JSON_PATCH, "", "error decoding patch: invalid character 'ï' looking for beginning of value"),
+        (JSON_PATCH, "?fieldValidation=Ignore", "invalid character '\\ufeff' looking for beginning of value"),
+    ],
+)
+async def test_without_field_validation_the_patch_itself_names_its_fault(
+    server: API, media: str, query: str, message: str
+) -> None:
+    await create_config_map(server, "a")
+    refused = await server.request("PATCH", f"{CONFIG_MAPS}/a{query}", b"\xef\xbb\xbf{}", media=media)
+    assert (refused.status, refused.json["message"]) == (400, message)
+
+
 async def test_a_strategic_patch_takes_a_whole_float_for_an_integer(server: API) -> None:
     await create_deployment(server)
     body = orjson.Fragment('{"spec":{"replicas":2.0}}')
