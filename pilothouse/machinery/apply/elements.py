@@ -10,6 +10,7 @@ Equal elements are equal strings: key fields are sorted and numbers are in short
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import orjson
@@ -74,14 +75,33 @@ def canonical(element: str) -> str:
 @bounded_cache(entries=_REMEMBERED, key_bytes=_SHORT)
 def shown(element: str) -> str:
     """Format the element for messages."""
+    return _shown(element, lambda content: content)
+
+
+@bounded_cache(entries=_REMEMBERED, key_bytes=_SHORT)
+def shown_as_decoded(element: str) -> str:
+    """Format an element of a configuration, whose numbers Go decodes as floats: `[port=1e+06]`."""
+    return _shown(element, as_decoded)
+
+
+def _shown(element: str, convert: Callable[[Any], Any]) -> str:
     if element[:2] == "f:":
         return f".{element[2:]}"
     if element[:2] == "i:":
         return f"[{element[2:]}]"
-    content = _content(element)
+    content = convert(_content(element))
     if element[:2] == "v:":
         return f"[={_shown_value(content)}]"
     return "[" + ",".join(f"{name}={_shown_value(content[name])}" for name in sorted(content)) + "]"
+
+
+def as_decoded(value: Any) -> Any:
+    """Convert numbers to floats, as Go decodes the numbers of a configuration."""
+    if isinstance(value, dict):
+        return {key: as_decoded(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return list(map(as_decoded, value))
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 @bounded_cache(entries=_REMEMBERED, key_bytes=_SHORT)

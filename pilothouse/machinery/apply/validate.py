@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom, Scalar, Unkeyed
-from pilothouse.machinery.apply.elements import shown
+from pilothouse.machinery.apply.elements import as_decoded, shown_as_decoded
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import go_type, go_value, quote
 
@@ -76,17 +76,17 @@ def _list_problems(atom: ListAtom, value: Any, path: str, allow_duplicates: bool
                 yield TypedValueProblem(path, f"element {position}: {error}")
                 return
             if element in seen and not allow_duplicates:
-                yield TypedValueProblem(path, f"duplicate entries for key {shown(element)}")
+                yield TypedValueProblem(path, f"duplicate entries for key {shown_as_decoded(element)}")
             seen.add(element)
-        yield from problems(atom.element, item, path + shown(element), allow_duplicates=allow_duplicates)
+        yield from problems(atom.element, item, path + shown_as_decoded(element), allow_duplicates=allow_duplicates)
 
 
 def _scalar_problem(scalar: Scalar, value: Any) -> str:
     is_number = isinstance(value, _NUMBERS) and not isinstance(value, bool)
     if scalar is Scalar.NUMERIC and not is_number:
-        return f"expected numeric (int or float), got {go_type(_as_decoded(value))}"
+        return f"expected numeric (int or float), got {go_type(as_decoded(value))}"
     if scalar is Scalar.STRING and not isinstance(value, str):
-        return f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(_as_decoded(value))}}}"
+        return f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(as_decoded(value))}}}"
     if scalar is Scalar.BOOLEAN and not isinstance(value, bool):
         return f"expected boolean, got &{{{_go_value(value)}}}"
     if scalar is Scalar.UNTYPED and isinstance(value, dict | list):
@@ -95,7 +95,7 @@ def _scalar_problem(scalar: Scalar, value: Any) -> str:
 
 
 def _go_value(value: Any) -> str:
-    return go_value(_as_decoded(value))
+    return go_value(as_decoded(value))
 
 
 def _go_syntax(value: Any) -> str:
@@ -108,12 +108,3 @@ def _go_syntax(value: Any) -> str:
     if isinstance(value, list):
         return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"
     return "interface {}(nil)" if value is None else go_value(value)
-
-
-def _as_decoded(value: Any) -> Any:
-    """Convert numbers to floats, as Go decodes the numbers of a configuration."""
-    if isinstance(value, dict):
-        return {key: _as_decoded(member) for key, member in value.items()}
-    if isinstance(value, list):
-        return list(map(_as_decoded, value))
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value

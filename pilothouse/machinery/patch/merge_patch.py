@@ -14,7 +14,6 @@ from pilothouse.machinery.gofmt import not_an_object
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch.interface import MalformedPatch, PatchFailed
 
-
 MALFORMED = "Invalid JSON Patch"
 
 

@@ -88,8 +88,10 @@ def _scalar(node: TypeNode, value: Any) -> Any:
     if node.scalar in INTEGERS and type(value) in (int, float):
         if value != int(value):
             raise ConversionError(f"cannot convert float64 to {node.go_type}")
-        limit = INTEGERS[node.scalar]  # excess bits are cut off, as a Go conversion does
-        return (int(value) + limit) % (2 * limit) - limit
+        limit, longest = INTEGERS[node.scalar], INTEGERS[Scalar.INT64]
+        # As Go's conversions on amd64: a float beyond int64 becomes the smallest int64, then excess bits are cut off.
+        whole = int(value) if -longest <= value < longest else -longest
+        return (whole + limit) % (2 * limit) - limit
     if type(value) is _PLAIN[node.scalar] or (node.scalar is Scalar.FLOAT64 and type(value) is int):
         return value
     if node.scalar is Scalar.STRING and type(value) is int:

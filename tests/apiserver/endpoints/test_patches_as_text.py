@@ -69,6 +69,17 @@ async def test_without_field_validation_the_patch_itself_names_its_fault(
     assert (refused.status, refused.json["message"]) == (400, message)
 
 
+@pytest.mark.parametrize("number", ["1e30", "-1e30", "9223372036854775808"])
+async def test_a_number_beyond_int64_becomes_the_smallest_one_by_a_strategic_patch(server: API, number: str) -> None:
+    templates = "/api/v1/namespaces/default/podtemplates"
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    made = await server.request("POST", templates, {"metadata": {"name": "t"}, "template": {"spec": spec}})
+    assert made.status == 201
+    patch = orjson.Fragment(f'{{"template":{{"metadata":{{"generation":{number}}}}}}}')
+    patched = await server.request("PATCH", f"{templates}/t", patch, media=STRATEGIC)
+    assert patched.json["template"]["metadata"]["generation"] == -(2**63)
+
+
 async def test_a_strategic_patch_takes_a_whole_float_for_an_integer(server: API) -> None:
     await create_deployment(server)
     body = orjson.Fragment('{"spec":{"replicas":2.0}}')

@@ -56,6 +56,10 @@ def test_a_value_that_does_not_fit_is_refused(value: Any, message: str) -> None:
     assert refusal(value) == message
 
 
+def test_numbers_in_keys_are_shown_as_the_floats_that_go_reads() -> None:
+    assert ".items[name=9.223372036854776e+18].port: " in refusal({"items": [{"name": 2**63, "port": "x"}]})
+
+
 def test_several_problems_are_all_told() -> None:
     assert refusal({"number": "1", "args": 2}) == (
         "errors:\n  .number: expected numeric (int or float), got string\n  .args: expected list, got &{2}"
