@@ -105,9 +105,13 @@ class APIServer:
         An object is reconciled when it changes, or when an object changes that it `owns` as controller. `watches` has
         pairs
         of a resource and a function: a changed object of that resource reconciles the keys that the function returns.
+        Raises InvalidDeclaration if another module has a controller of the same name.
         """
 
         def decorate(cls: C) -> C:
+            known = self.controllers.get(cls.__name__)
+            if known is not None and known.__module__ != cls.__module__:
+                raise InvalidDeclaration(f"{known.__module__} has a controller {cls.__name__} already")
             cls.resource, cls.workers = resource, workers
             cls.owns, cls.watches = tuple(owns), tuple(watches)
             self.controllers[cls.__name__] = cls

@@ -12,6 +12,7 @@ import sys
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 _EXTRA = re.compile(r"""\bextra == ['"]([\w-]+)['"]""")
@@ -37,6 +38,27 @@ def page_remedy() -> str:
     return f"install a wheel that has the page, which `{wheel}` makes of a clone where npm is: {install}"
 
 
+def source_requirement() -> list[str]:
+    """Return pip's arguments that install the same Pilothouse in another environment.
+
+    An empty list means that Pilothouse was installed from an index, where pip finds it by its name.
+    """
+    if (folder := _installed_folder()) is not None:
+        return folder
+    source = _direct_url()
+    url, revision = source.get("url", ""), source.get("vcs_info", {})
+    if revision:
+        return [f"{revision['vcs']}+{url}@{revision['commit_id']}"]
+    return [unquote(urlsplit(url).path)] if url.startswith("file:") else [url] if url else []
+
+
+def _direct_url() -> dict[str, Any]:
+    """Return the origin of the installation as PEP 610 records it; empty if installed from an index."""
+    installed = _installed()
+    text = installed.read_text("direct_url.json") if installed else None
+    return json.loads(text) if text else {}
+
+
 def _installed() -> Distribution | None:
     try:
         return distribution("pilothouse")
@@ -46,10 +68,9 @@ def _installed() -> Distribution | None:
 
 def _installed_folder() -> list[str] | None:
     """Return pip's arguments for the source folder; None if Pilothouse was installed from a file or an index."""
-    installed = _installed()
-    if installed is None:
+    if _installed() is None:
         return [str(_SOURCES)]
-    source = json.loads(installed.read_text("direct_url.json") or "{}")  # PEP 610
+    source = _direct_url()
     folder = Path(unquote(urlsplit(source.get("url", "")).path))
     if "dir_info" not in source or not folder.is_dir():
         return None

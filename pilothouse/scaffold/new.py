@@ -5,6 +5,7 @@ The server imports every module of resources and controllers, so that no command
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +13,7 @@ from string import Template
 
 import pilothouse
 from pilothouse.builder.kind import plural_of
+from pilothouse.machinery.installation import source_requirement
 from pilothouse.scaffold.files import File, read, write
 from pilothouse.scaffold.names import KindName, ScaffoldError, package_of
 from pilothouse.scaffold.project import Project, project_in
@@ -32,8 +34,8 @@ _SERVER = {
     "tests/test_server.py": "test_server.py",
 }
 _CONTROLLER = {
-    "{package}/controllers/{module}.py": "controller.py",
-    "tests/test_{module}_controller.py": "test_controller.py",
+    "{package}/controllers/{controller}.py": "controller.py",
+    "tests/test_{controller}_controller.py": "test_controller.py",
 }
 _SUBRESOURCE = {
     "{package}/resources/{version}/{module}_{function}.py": "subresource.py",
@@ -72,13 +74,26 @@ def new_resource(project: Project, kind: KindName) -> list[str]:
 
 
 def new_controller(project: Project, kind: KindName) -> list[str]:
-    """Create a controller of an existing kind."""
+    """Create a controller of an existing kind. A controller of another version keeps its files."""
     kind = project.one_version_of(kind)
-    lines = write(project.folder, list(_render_all(_CONTROLLER, _names(project, kind))))
+    names = _names(project, kind)
+    module, class_name = kind.module, f"{kind.kind}Controller"
+    if other := _other_controller(project, kind):
+        module, class_name = f"{kind.module}_{kind.version}", f"{kind.kind}{kind.version.capitalize()}Controller"
+    lines = write(project.folder, list(_render_all(_CONTROLLER, {**names, "controller": module, "class": class_name})))
+    if other and lines:
+        lines += [f"note     {project.package}/controllers/{kind.module}.py reconciles {other}: both controllers run"]
     path = f"{project.package}/resources/{kind.version}/{kind.module}.py"
     if "ready" not in (read(project.folder / path) or ""):
         lines += _to_add(f"Status in {path}", "        ready: bool = False")
-    return [*lines, *_how_to_import(project, f"controllers.{kind.module}")]
+    return [*lines, *_how_to_import(project, f"controllers.{module}")]
+
+
+def _other_controller(project: Project, kind: KindName) -> str:
+    """Return the VERSION/KIND of the kind's first controller if this is another version; empty otherwise."""
+    text = read(project.folder / project.package / "controllers" / f"{kind.module}.py") or ""
+    imported = {version for version in project.versions_of(kind) if f"resources.{version}.{kind.module} " in text}
+    return "" if kind.version in imported or not imported else f"{min(imported)}/{kind.kind}"
 
 
 def new_subresource(project: Project, kind: KindName, subresource: str) -> list[str]:
@@ -92,11 +107,13 @@ def new_subresource(project: Project, kind: KindName, subresource: str) -> list[
 
 
 def _names(project: Project, kind: KindName | None = None) -> dict[str, str]:
+    name = f"{project.group.partition('.')[0]}-apiserver"
     names = {
         "group": project.group,
         "package": project.package,
-        "name": f"{project.group.partition('.')[0]}-apiserver",
+        "name": name,
         "pilothouse_version": pilothouse.__version__,
+        **_installation_names(name),
     }
     if kind is None:
         return names
@@ -105,6 +122,21 @@ def _names(project: Project, kind: KindName | None = None) -> dict[str, str]:
         "version": kind.version,
         "module": kind.module,
         "plural": plural_of(kind.kind),
+    }
+
+
+def _installation_names(name: str) -> dict[str, str]:
+    """Return the texts that install Pilothouse together with the project where no index has Pilothouse."""
+    requirement = source_requirement()
+    if not requirement:
+        return dict.fromkeys(("pilothouse", "installation", "copy_wheels", "wheels", "ignored_wheels"), "")
+    source = shlex.quote(requirement[-1])
+    return {
+        "pilothouse": f"{shlex.join(requirement)} ",
+        "installation": render("installation.md", source=source, name=name),
+        "copy_wheels": "COPY wheels ./wheels\n",
+        "wheels": "wheels/pilothouse-*.whl ",
+        "ignored_wheels": "!wheels/\n",
     }
 
 

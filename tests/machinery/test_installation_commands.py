@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pilothouse.machinery import installation
-from pilothouse.machinery.installation import extra_command, page_remedy
+from pilothouse.machinery.installation import extra_command, page_remedy, source_requirement
 
 PIP = [sys.executable, "-m", "pip", "install"]
 WHEEL = {"url": "file:///wheels/pilothouse-1.0-py3-none-any.whl", "archive_info": {}}
@@ -83,3 +83,33 @@ def test_sources_that_were_never_installed_are_installed_from_their_folder(
 @pytest.mark.parametrize("extra", ["etcd", "kms", "tracing"])
 def test_this_installation_knows_the_packages_of_its_extras(extra: str) -> None:
     assert any("grpc" in word for word in shlex.split(extra_command(extra)))
+
+
+@pytest.mark.parametrize(
+    ("source", "requirement"),
+    [
+        ({}, []),
+        (WHEEL, ["/wheels/pilothouse-1.0-py3-none-any.whl"]),
+        (REPOSITORY, ["git+https://example.com/it.git@1"]),
+        (
+            {"url": "https://example.com/pilothouse-1.0.tar.gz", "archive_info": {}},
+            ["https://example.com/pilothouse-1.0.tar.gz"],
+        ),
+    ],
+)
+def test_another_environment_gets_the_same_pilothouse(
+    installed: Path, source: dict[str, Any], requirement: list[str]
+) -> None:
+    if source:
+        from_source(installed, source)
+    assert source_requirement() == requirement
+
+
+@pytest.mark.parametrize(("recorded", "flags"), [({"editable": True}, ["-e"]), ({}, [])])
+def test_another_environment_gets_the_same_clone(
+    installed: Path, tmp_path: Path, recorded: dict[str, Any], flags: list[str]
+) -> None:
+    clone = tmp_path / "a clone"
+    clone.mkdir()
+    from_source(installed, {"url": clone.as_uri(), "dir_info": recorded})
+    assert source_requirement() == [*flags, str(clone)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -103,6 +105,32 @@ def test_a_server_that_does_not_find_its_modules_is_told_the_imports(project: Pr
     assert said[-4:] == [f"Add to {PACKAGE}/server.py:", "", f"import {PACKAGE}.controllers.flunder", ""]
     server.write_text(f"{server.read_text()}\nimport {PACKAGE}.controllers.flunder\n")
     assert new_controller(project, FLUNDER) == []
+
+
+def test_a_controller_of_another_version_stands_beside_the_first(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new_resource(project, LATER)
+    new_controller(project, FLUNDER)
+    before = contents(project.folder)
+    monkeypatch.chdir(project.folder)
+    assert main(["new", "controller", "v1beta1/Flunder"]) == 0
+    out = capsys.readouterr().out
+    for path in (f"{PACKAGE}/controllers/flunder_v1beta1.py", "tests/test_flunder_v1beta1_controller.py"):
+        assert f"created  {path}\n" in out
+    assert f"note     {PACKAGE}/controllers/flunder.py reconciles v1alpha1/Flunder: both controllers run\n" in out
+    assert contents(project.folder).items() >= before.items()
+    assert sorted(_controllers(project)) == ["FlunderController", "FlunderV1beta1Controller"]
+    assert (new_controller(project, FLUNDER), new_controller(project, LATER)) == ([], [])
+
+
+def _controllers(project: Project) -> list[str]:
+    """Return the controllers of the server, as a process of its own imports it."""
+    program = f"from {PACKAGE}.server import server; print(*server.controllers)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=project.folder, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
 
 
 def test_a_controller_says_which_field_it_needs(project: Project) -> None:

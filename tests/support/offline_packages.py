@@ -37,8 +37,8 @@ def build_editable(folder, config_settings=None, metadata_directory=None):
 '''
 
 
-def write_wheels(folder: Path) -> None:
-    """Write a wheel of this repository's pilothouse, and a stand-in for the build backend of new projects."""
+def write_wheel(folder: Path) -> Path:
+    """Write a wheel of this repository's pilothouse, and return its path."""
     folder.mkdir()
     project = tomllib.loads((_REPOSITORY / "pyproject.toml").read_text())["project"]
     scripts = "\n".join(f"{name} = {target}" for name, target in project["scripts"].items())
@@ -49,7 +49,12 @@ def write_wheels(folder: Path) -> None:
         if path.is_file() and path.parent.name != "__pycache__"
     }
     info = {"entry_points.txt": f"[console_scripts]\n{scripts}\n"}
-    _write_wheel(folder, "pilothouse", _version(), files, requires=project["dependencies"], info=info)
+    return _write_wheel(folder, "pilothouse", _version(), files, requires=project["dependencies"], info=info)
+
+
+def write_backend(folder: Path) -> None:
+    """Write a stand-in for the build backend of new projects: all that the index of an offline machine has."""
+    folder.mkdir()
     _write_wheel(folder, "hatchling", "1.27", {"hatchling/__init__.py": b"", "hatchling/build.py": _BACKEND.encode()})
 
 
@@ -92,7 +97,7 @@ def _write_wheel(
     *,
     requires: list[str] | None = None,
     info: Mapping[str, str] | None = None,
-) -> None:
+) -> Path:
     needed = "".join(f"Requires-Dist: {each}\n" for each in requires or [])
     described = {
         "METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}",
@@ -100,8 +105,10 @@ def _write_wheel(
         "RECORD": "",
         **(info or {}),
     }
-    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+    wheel = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
         for path, content in files.items():
             archive.writestr(path, content)
         for path, text in described.items():
             archive.writestr(f"{name}-{version}.dist-info/{path}", text)
+    return wheel
