@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import field, replace
+from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 
 from pilothouse.apiserver.authn.interface import Authenticator
@@ -22,7 +24,7 @@ from pilothouse.builder.certificates import ServingCertificate, keep_ca_bundle
 from pilothouse.builder.command import Options
 from pilothouse.builder.delegated_auth import DelegatedAuthentication, delegated_authentication, delegated_authorizer
 from pilothouse.builder.extension_service import ExtensionService, is_local, on_this_machine
-from pilothouse.builder.registration import RECORD, Registration
+from pilothouse.builder.registration import RECORD, Registration, has_endpoint_service, refuses_external_names
 from pilothouse.client.config.kubeconfig import load_in_cluster, load_kubeconfig
 from pilothouse.client.config.model import ClientConfig, ConfigError
 from pilothouse.client.rest.client import Client
@@ -33,6 +35,10 @@ from pilothouse.machinery.errors import NotFound
 
 ALL_ADDRESSES = "0.0.0.0"
 """IPv6 included, where the machine has IPv6."""
+_UNREACHABLE = (
+    "the cluster connects to endpoints (--enable-aggregator-routing), and endpoints cannot have loopback addresses: "
+    "set --bind-address=0.0.0.0"
+)
 _QPS, _BURST = 200.0, 400
 """Upstream's limits for delegated reviews, which client requests trigger."""
 
@@ -81,11 +87,21 @@ class Cluster:
         if self.certificate is None:
             return
         if self.registers:
-            bundle = self.certificate.ca_bundle
-            self._registration = Registration(self.client, self.record)
-            await self._registration.put(
-                on_this_machine(self.place, cluster=self.config.host, port=port, ca_bundle=bundle)
+            self._registration = registration = Registration(self.client, self.record)
+            on_machine = partial(
+                on_this_machine,
+                self.place,
+                cluster=self.config.host,
+                port=port,
+                ca_bundle=self.certificate.ca_bundle,
             )
+            routed = await has_endpoint_service(self.client, self.place)
+            await registration.put(on_machine(routed=routed))
+            if not routed and await refuses_external_names(self.client, self.place):
+                if ip_address(self.bind_address).is_loopback:
+                    await registration.remove()
+                    raise ConfigError(_UNREACHABLE)
+                await registration.put(on_machine(routed=True))
         else:
             await self._keep_ca_bundle()
 

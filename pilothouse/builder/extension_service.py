@@ -10,6 +10,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 GROUP_PRIORITY, VERSION_PRIORITY = 1000, 100
+_PORT_NAME = "https"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +53,38 @@ def is_local(cluster: str) -> bool:
     return urlsplit(cluster).hostname in ("localhost", "127.0.0.1", "::1")
 
 
-def on_this_machine(place: ExtensionService, *, cluster: str, port: int, ca_bundle: str) -> list[Json]:
-    """Return the objects that register a server on this machine. `cluster` is the URL of the cluster."""
-    service: Json = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": place.name, "namespace": place.namespace, "labels": {"app": place.name}},
-        "spec": {"type": "ExternalName", "externalName": "localhost" if is_local(cluster) else host_address()},
-    }
+def on_this_machine(
+    place: ExtensionService, *, cluster: str, port: int, ca_bundle: str, routed: bool = False
+) -> list[Json]:
+    """Return the objects that register a server on this machine. `cluster` is the URL of the cluster.
+
+    The Service is of type ExternalName, which needs no kube-proxy. `routed`: the aggregator connects to endpoints only
+    (--enable-aggregator-routing), so the Service has an EndpointSlice with this machine's address instead.
+    """
+    labels = {"app": place.name}
+    metadata = {"name": place.name, "namespace": place.namespace, "labels": labels}
+    service: Json = {"apiVersion": "v1", "kind": "Service", "metadata": metadata}
     namespace: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place.namespace}}
-    return [namespace, service, *api_services(place, ca_bundle=ca_bundle, port=port)]
+    registered = api_services(place, ca_bundle=ca_bundle, port=port)
+    if not routed:
+        external_name = "localhost" if is_local(cluster) else host_address()
+        return [namespace, {**service, "spec": {"type": "ExternalName", "externalName": external_name}}, *registered]
+    ports = [{"name": _PORT_NAME, "port": port}]
+    service["spec"] = {"type": "ClusterIP", "externalName": None, "ports": ports}
+    return [namespace, service, _endpoint_slice(metadata, host_address(), ports), *registered]
+
+
+def _endpoint_slice(metadata: Json, address: str, ports: list[Json]) -> Json:
+    labels = {
+        **metadata["labels"],
+        "kubernetes.io/service-name": metadata["name"],
+        "endpointslice.kubernetes.io/managed-by": "pilothouse",
+    }
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {**metadata, "labels": labels},
+        "addressType": "IPv6" if ":" in address else "IPv4",
+        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+        "ports": ports,
+    }

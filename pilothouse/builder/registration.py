@@ -8,9 +8,12 @@ import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from pilothouse.builder.extension_service import ExtensionService
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.kinds.conditions import conditions_of, find_condition
+from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.files import PRIVATE, write_atomically
 from pilothouse.machinery.objects import Json, name_of, namespace_of
@@ -21,7 +24,17 @@ log = logging.getLogger(__name__)
 RECORD = "registered.json"
 """Default name of the record file in the data directory."""
 _POLL_INTERVAL = 0.1
-_PLURALS = {"Namespace": "namespaces", "Service": "services", "APIService": "apiservices"}
+_CHECK_TIMEOUT = 15.0
+"""Seconds for the aggregator's first check of an APIService; upstream's check takes up to 6."""
+_PLURALS = {
+    "Namespace": "namespaces",
+    "Service": "services",
+    "EndpointSlice": "endpointslices",
+    "APIService": "apiservices",
+}
+_IDENTITY = ("apiVersion", "kind", "metadata")
+UNSUPPORTED_EXTERNAL_NAME = 'unsupported service type "ExternalName"'
+"""Message of an aggregator with --enable-aggregator-routing, in the condition Available."""
 
 
 class Registration:
@@ -47,12 +60,16 @@ class Registration:
         await self._remove(self._created_objects)
 
     async def _put(self, obj: Json) -> None:
-        objects = self._objects(obj)
+        objects, reported = self._objects(obj), None
         while not await self._create(objects, obj):
-            if not await self._is_terminating(objects, name_of(obj)):
-                if "spec" in obj:
-                    await objects.patch(name_of(obj), {"spec": obj["spec"]})
+            existing = await self._existing(objects, name_of(obj))
+            if existing is not None and not is_deleting(existing):
+                if change := {key: value for key, value in obj.items() if key not in _IDENTITY}:
+                    await objects.patch(name_of(obj), change)
                 return
+            if existing is not None and (reason := _reason_to_wait(existing)) != reported:
+                log.warning("waiting for the deletion of %s %s%s", obj["kind"], name_of(obj), reason and f": {reason}")
+                reported = reason
             await asyncio.sleep(_POLL_INTERVAL)
 
     async def _create(self, objects: ResourceClient, obj: Json) -> bool:
@@ -63,12 +80,12 @@ class Registration:
         self._save([*self._created_objects, _identity(obj)])
         return True
 
-    async def _is_terminating(self, objects: ResourceClient, name: str) -> bool:
-        """Whether the object is being deleted, or has just been deleted, as after a previous server."""
+    async def _existing(self, objects: ResourceClient, name: str) -> Json | None:
+        """Return the object; None if it has just been deleted, as after a previous server."""
         try:
-            return "deletionTimestamp" in (await objects.get(name))["metadata"]
+            return await objects.get(name)
         except NotFound:
-            return True
+            return None
 
     async def _remove(self, objects: Iterable[Json]) -> None:
         for obj in reversed([*objects]):
@@ -86,6 +103,34 @@ class Registration:
     def _save(self, created: list[Json]) -> None:
         self._created_objects = created
         write_atomically(self._record, json.dumps(created).encode(), mode=PRIVATE)
+
+
+def _reason_to_wait(namespace: Json) -> str:
+    """Return the messages of the conditions that delay the deletion."""
+    return "; ".join(sorted(item.get("message") or "" for item in conditions_of(namespace) if item["status"] == "True"))
+
+
+async def has_endpoint_service(client: Client, place: ExtensionService) -> bool:
+    """Report whether the Service of a previous registration is one with an EndpointSlice."""
+    try:
+        spec = (await client.resource("v1", "services", namespace=place.namespace).get(place.name))["spec"]
+    except NotFound:
+        return False
+    return spec.get("type") == "ClusterIP" and not spec.get("selector")
+
+
+async def refuses_external_names(client: Client, place: ExtensionService) -> bool:
+    """Wait for the aggregator's check of the server; report whether ExternalName Services are unsupported."""
+    api_services = client.resource("apiregistration.k8s.io/v1", "apiservices")
+    deadline = asyncio.get_running_loop().time() + _CHECK_TIMEOUT
+    while place.versions and asyncio.get_running_loop().time() < deadline:
+        condition = find_condition(await api_services.get(f"{place.versions[0]}.{place.group}"), "Available") or {}
+        if UNSUPPORTED_EXTERNAL_NAME in condition.get("message", ""):
+            return True
+        if condition.get("status") == "True" or condition.get("reason") == "FailedDiscoveryCheck":
+            return False
+        await asyncio.sleep(_POLL_INTERVAL)
+    return False
 
 
 def _identity(obj: Json) -> Json:

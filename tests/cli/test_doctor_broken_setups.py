@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
+from awaiting import until
 from delegating_server import allow_delegation, delegating_server
 from patience import PATIENCE
 from tls_backends import Pki, api_service, backend, external_service
@@ -87,6 +88,19 @@ async def test_a_wrong_port(admin: Client, doctor: Doctor) -> None:
         "Service default/web has no port 443; its ports: 8443\n"
         "→ set spec.service.port of the APIService to a port of the Service"
     )
+
+
+async def test_an_external_name_behind_a_routing_aggregator(capsys: pytest.CaptureFixture[str]) -> None:
+    async with server(enable_aggregator_routing=True) as api:
+        admin = api.client(in_process=True)
+        await _register(admin)
+        services = admin.resource("apiregistration.k8s.io/v1", "apiservices")
+        await until(services, "v1.example.com", lambda obj: "unsupported service type" in str(obj.get("status")))
+        assert await Doctor(api, capsys).finds("service") == (
+            "Service default/web is an ExternalName, but the aggregator connects to endpoints "
+            "(--enable-aggregator-routing)\n"
+            "→ create a Service without selector, and an EndpointSlice with the server's address; --register does both"
+        )
 
 
 async def test_a_wrong_ca(admin: Client, doctor: Doctor, pki: Pki, tmp_path: Path) -> None:

@@ -84,8 +84,7 @@ def test_the_generated_deployment_becomes_ready_and_is_served_through_its_servic
         port = str(api.config().host.rpartition(":")[2])
         environment = {"KUBERNETES_SERVICE_HOST": network.address(HERE), "KUBERNETES_SERVICE_PORT": port}
         with RunningCommand(command, project, tmp_path / "output", {**os.environ, **environment}) as running:
-            for name in PROBES:
-                running.until(lambda name=name: probe(network.address(POD), container, container[name]) == 200)
+            running.until(lambda: answers(network.address(POD), container) == [200, 200, 200])
             report_ready(api, pod, network.address(POD))
             running.until(lambda: api.request("GET", f"/apis/{GROUP}/v1alpha1/flunders").status == 200)
             assert endpoints(api) == {(network.address(POD), 8443)}
@@ -105,8 +104,7 @@ def test_the_generated_command_listens_on_more_than_127_0_0_1(project: Path, tmp
         with RunningCommand(command, project, tmp_path / "output", os.environ) as running:
             port = int(running.printed("server +https://127.0.0.1:(.*)"))
             listening = {**container, "ports": [{"name": "https", "containerPort": port}]}
-            for name in PROBES:
-                running.until(lambda name=name: probe("127.0.0.2", listening, container[name]) == 200)
+            running.until(lambda: answers("127.0.0.2", listening) == [200, 200, 200])
 
 
 def manifests(project: Path) -> Iterator[Json]:
@@ -141,6 +139,10 @@ def service_account(api: BlockingAPI, pod: Json, folder: Path) -> Path:
     for name, text in {"token": token.json["status"]["token"], "ca.crt": root, "namespace": NAMESPACE}.items():
         (volume / name).write_text(text)
     return volume
+
+
+def answers(address: str, container: Json) -> list[int]:
+    return [probe(address, container, container[name]) for name in PROBES]
 
 
 def probe(address: str, container: Json, wanted: Json) -> int:

@@ -21,6 +21,7 @@ from pilothouse.aggregator.proxy.transport import (
 from pilothouse.apiserver.authn.user import ANONYMOUS
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.serving.tls_options import KeyPair
+from pilothouse.builder.registration import UNSUPPORTED_EXTERNAL_NAME
 from pilothouse.cli.diagnosis import answers
 from pilothouse.cli.diagnosis.backend import BackendServer
 from pilothouse.cli.diagnosis.findings import Finding, failed, note, ok
@@ -32,7 +33,7 @@ from pilothouse.kinds.conditions import find_condition
 from pilothouse.kube.bootstrap.cluster_authentication_trust import NAME, NAMESPACE
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError
 
 
@@ -75,7 +76,8 @@ class APIServiceDoctor:
             yield failed("service", f"there is no Service {config.namespace}/{config.service}", advice)
             return
         backend = await find_backend(self.client, service, config)
-        for finding in backend.findings:
+        refusal = _refused_external_name(api_service, service)
+        for finding in [refusal] if refusal else backend.findings:
             yield finding
         async for finding in answers.examine_delegation(self.client, service):
             yield finding
@@ -121,6 +123,17 @@ class APIServiceDoctor:
             "aggregator", document, answers.DiscoveryRequest(request, version, seconds, identified=True)
         )
         return mismatch or answers.timed("aggregator", text, seconds)
+
+
+def _refused_external_name(api_service: Json, service: Json) -> Finding | None:
+    """Return the finding about an ExternalName Service behind --enable-aggregator-routing; None in all other cases."""
+    message = (find_condition(api_service, AVAILABLE) or {}).get("message") or ""
+    if UNSUPPORTED_EXTERNAL_NAME not in message:
+        return None
+    named = f"Service {namespace_of(service)}/{name_of(service)}"
+    text = f"{named} is an ExternalName, but the aggregator connects to endpoints (--enable-aggregator-routing)"
+    advice = "create a Service without selector, and an EndpointSlice with the server's address; --register does both"
+    return failed("service", text, advice)
 
 
 def _condition(api_service: Json) -> Finding:
