@@ -1,7 +1,7 @@
-"""Encoder of documents as gnostic's messages. Keys without a field are dropped.
+"""Encoder of documents as gnostic's messages, byte for byte as Go encodes them. Keys without a field are dropped.
 
-Arbitrary values and vendor extensions are encoded as YAML text; JSON is YAML. The tables list the fields of gnostic's
-messages that a JSON document can have here, by JSON key:
+Fields are in the order of their numbers, without zero values. Arbitrary values and vendor extensions are YAML text. The
+tables list the fields of gnostic's messages that a JSON document can have here, by JSON key:
 
     key=number         a string
     key=number:form    another form: a scalar, one of the messages here, or a form with rules of its own
@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import Any
 
-import orjson
-
+from pilothouse.machinery.codec.yaml_v3 import yaml_v3
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.protobuf.wire import BYTES, FIXED64, VARINT, delimited, tag, varint
@@ -43,7 +43,7 @@ class GnosticWriter:
         self._messages = messages
 
     def message(self, name: str, value: Json) -> bytes:
-        return b"".join(self._fields(self._messages[name], value))
+        return b"".join(encoded for _, encoded in sorted(self._fields(self._messages[name], value), key=itemgetter(0)))
 
     def form(self, form: str, value: Any) -> bytes:
         """Return the content of a message. Messages with alternatives select one by a field."""
@@ -65,19 +65,21 @@ class GnosticWriter:
         """Return a map as gnostic encodes it: a repeated field of named values."""
         return b"".join(nested(number, named(name, self.form(form, item))) for name, item in value.items())
 
-    def _fields(self, fields: dict[str, MessageField], value: Json) -> Iterator[bytes]:
+    def _fields(self, fields: dict[str, MessageField], value: Json) -> Iterator[tuple[int, bytes]]:
+        """Yield the numbers of the fields with their bytes, in the order of the document."""
         for key, item in value.items():
             if key in fields:
-                yield self._field(fields[key], item)
+                yield fields[key].number, self._field(fields[key], item)
             elif key.startswith("x-"):
-                yield nested(fields["x"].number, named(key, any_value(item)))
+                number = fields["x"].number
+                yield number, nested(number, named(key, any_value(item)))
 
     def _field(self, field: MessageField, value: Any) -> bytes:
         if field.mapped:
             return nested(field.number, self.entries(1, field.form, value))
         if field.repeated:
             return b"".join(self._single(field, item) for item in value)
-        return self._single(field, value)
+        return b"" if not value and field.form in SCALARS else self._single(field, value)
 
     def _single(self, field: MessageField, value: Any) -> bytes:
         scalar = SCALARS.get(field.form)
@@ -147,7 +149,7 @@ def named(name: str, content: bytes) -> bytes:
 
 def any_value(value: Any) -> bytes:
     """Return the content of an Any."""
-    return nested(_YAML, orjson.dumps(value))
+    return nested(_YAML, yaml_v3(value).encode())
 
 
 def string(number: int, value: str) -> bytes:

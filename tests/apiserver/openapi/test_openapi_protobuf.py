@@ -64,13 +64,19 @@ def test_the_smallest_document_is_as_protobuf_writes_it() -> None:
     assert encoded == b"\x0a\x032.0" + b"\x12\x07" + b"\x0a\x01K" + b"\x12\x02v1"
 
 
+def test_fields_are_in_the_order_of_their_numbers_and_zero_values_are_left_out() -> None:
+    assert schema({"x-a": 1, "description": "d", "format": "", "minimum": 0, "title": "t"}) == (
+        b"\x1a\x01t" + b"\x22\x01d" + b"\xfa\x01\x0b" + b"\x0a\x03x-a" + b"\x12\x04" + b"\x12\x021\n"
+    )
+
+
 def test_paths_operations_and_answers_are_where_clients_look_for_them() -> None:
     paths = entries(at(ENCODED, 8), 2)
     assert paths.keys() == DOCUMENT["paths"].keys()
     put = at(paths["/api/v1/namespaces/{namespace}/configmaps/{name}"], 3)
     assert at(put, 5) == b"replaceCoreV1NamespacedConfigMap"
     assert at(entries(at(put, 9), 1)["200"], 1, 2, 1, 1) == b"#/definitions/io.k8s.api.core.v1.ConfigMap"
-    assert at(entries(put, 13)["x-kubernetes-action"], 2) == b'"put"'
+    assert at(entries(put, 13)["x-kubernetes-action"], 2) == b"put\n"
 
 
 def test_parameters_are_bodies_references_or_what_their_location_says() -> None:
@@ -93,7 +99,7 @@ def test_definitions_keep_their_properties_and_extensions() -> None:
     data = entries(at(config_map, 25), 1)["data"]
     assert at(data, 21, 1, 22, 1) == b"string"
     kinds = entries(config_map, 31)["x-kubernetes-group-version-kind"]
-    assert at(kinds, 2) == b'[{"group":"","kind":"ConfigMap","version":"v1"}]'
+    assert at(kinds, 2) == b'- group: ""\n  kind: ConfigMap\n  version: v1\n'
 
 
 def test_every_kind_of_value_in_a_schema_has_its_wire_type() -> None:
@@ -102,7 +108,7 @@ def test_every_kind_of_value_in_a_schema_has_its_wire_type() -> None:
     assert (decoded(encoded)[15], decoded(encoded)[16]) == ([300], [1])
     number = schema({"minimum": 1.5, "enum": ["a", 2], "required": ["x", "y"]})
     assert decoded(number)[9] == [b"\x00\x00\x00\x00\x00\x00\xf8\x3f"]
-    assert [at(value, 2) for value in decoded(number)[20] if isinstance(value, bytes)] == [b'"a"', b"2"]
+    assert [at(value, 2) for value in decoded(number)[20] if isinstance(value, bytes)] == [b"a\n", b"2\n"]
     assert decoded(number)[19] == [b"x", b"y"]
 
 
