@@ -223,7 +223,8 @@ _SCHEMAS = frozenset({"items", "allOf", "oneOf", "anyOf", "not", "additionalProp
 
 
 def ordered_schema(schema: Any) -> Any:
-    """Return a copy in upstream's order, including nested schemas."""
+    """Return a copy in upstream's order, including nested schemas. Validation rules keep the order of their keys: maps
+    of Go are sorted already, structs are not."""
     if isinstance(schema, list):
         return [ordered_schema(each) for each in schema]
     if not isinstance(schema, dict):
@@ -238,6 +239,8 @@ def _place(key: str) -> tuple[int, str]:
 def _value(key: str, value: Any) -> Any:
     if key in _SCHEMAS_BY_NAME:
         return {name: ordered_schema(value[name]) for name in sorted(value)}
+    if key == "x-kubernetes-validations":
+        return value
     return ordered_schema(value) if key in _SCHEMAS else by_name(value)
 
 

@@ -7,6 +7,7 @@ the content of objects that preserve unknown fields.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from functools import cache, cached_property
 from typing import Any
 
@@ -32,6 +33,9 @@ _NOT_OF_CLIENTS = frozenset(
     {"admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"}
 )
 _SELECTABLE = "x-kubernetes-selectable-fields"
+_RULE_FIELDS = ("rule", "message", "messageExpression", "reason", "fieldPath", "optionalOldSelf")
+_LARGEST = 2**64
+"""orjson writes integers of 64 bits only."""
 
 
 class CustomDefinitions:
@@ -109,7 +113,7 @@ _EMBEDDED_TYPE: dict[str, Json] = {
 
 
 def v3_schema(schema: Json) -> Json:
-    out = _mapped(schema, _unfold)
+    out = _mapped(_as_go(schema), _unfold)
     _add_embedded(out, _v3_metadata())
     out["properties"] = (out.get("properties") or {}) | _type_meta() | {"metadata": _v3_metadata()}
     return out
@@ -119,7 +123,7 @@ def v2_schema(schema: Json, *, preserve_unknown_fields: bool) -> Json:
     if preserve_unknown_fields or schema.get(PRESERVE):
         # With any property, kubectl would reject all other fields.
         return {"type": "object"}
-    out = _mapped(schema, _as_v2)
+    out = _mapped(_as_go(schema), _as_v2)
     metadata = {"$ref": f"{V2_REFERENCE}{META}.ObjectMeta", "description": documentation.of(_POD, "metadata")}
     _add_embedded(out, metadata, but_where_unknown=True)
     out["properties"] = (out.get("properties") or {}) | _type_meta() | {"metadata": metadata}
@@ -154,6 +158,44 @@ def _v3_metadata() -> Json:
         "allOf": [{"$ref": f"{V3_REFERENCE}{META}.ObjectMeta"}],
         "description": documentation.of(_POD, "metadata"),
     }
+
+
+def _as_go(schema: Json) -> Json:
+    """Return a copy with the numbers and the validation rules as Go encodes them."""
+    return {key: _value_as_go(key, value) for key, value in schema.items()}
+
+
+def _value_as_go(key: str, value: Any) -> Any:
+    match key:
+        case "properties":
+            return {name: _as_go(child) for name, child in value.items()}
+        case "items" | "additionalProperties" | "not" if isinstance(value, dict):
+            return _as_go(value)
+        case "allOf" | "anyOf" | "oneOf":
+            return [_as_go(child) for child in value]
+        case "x-kubernetes-validations":
+            return [{name: rule[name] for name in _RULE_FIELDS if name in rule} for rule in value]
+        case "maximum" | "minimum" | "multipleOf":
+            return _go_number(float(value))
+        case "default" | "enum" | "example":
+            return _go_numbers(value)
+        case _:
+            return value
+
+
+def _go_numbers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _go_numbers(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_go_numbers(item) for item in value]
+    return _go_number(value) if isinstance(value, float) else value
+
+
+def _go_number(number: float) -> int | float:
+    """Return a whole number as the integer with its shortest digits: 10.0 is 10, and 2.0**60 is 1152921504606847000."""
+    shortest = Decimal(repr(number))
+    is_whole = -_LARGEST // 2 <= shortest < _LARGEST and shortest == shortest.to_integral_value()
+    return int(shortest) if is_whole else number
 
 
 def _mapped(schema: Json, change: Callable[[Json], None]) -> Json:
