@@ -63,6 +63,12 @@ async def test_text_that_comes_as_protobuf_is_kept_too(api: API) -> None:
     assert (await api.request("PUT", f"{REVISIONS}/a", revision('{"a": 1}'))).status == 200
 
 
+async def test_a_refusal_shows_the_text_without_space_and_with_its_escapes(api: API) -> None:
+    await api.request("POST", REVISIONS, revision('{"a": 1}'))
+    answer = await api.request("PUT", f"{REVISIONS}/a", revision('{"a": "\\u00e9<", "b": 1.0}'))
+    assert 'data: Invalid value: {"a":"\\u00e9\\u003c","b":1.0}: field is immutable' in answer.json["message"]
+
+
 async def test_a_patch_makes_the_text_compact_and_so_changes_what_may_not_change(api: API) -> None:
     await api.request("POST", REVISIONS, revision('{"a": 1}'))
     answer = await api.request("PATCH", f"{REVISIONS}/a", {"revision": 2}, media=MERGE)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import orjson
+
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors, invalid, required, root
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, number
-from pilothouse.machinery.schema.raw_json import raw_text
+from pilothouse.machinery.schema.raw_json import compact, raw_text
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE
 from pilothouse.machinery.validation.object_meta import validate_nonnegative_field
 
@@ -25,8 +27,8 @@ class ControllerRevisionStrategy(KubeStrategy):
         yield from self.validate_metadata_update(obj, old)
         yield from self._validate_revision(obj)
         # Raw bytes: even key order and white space are immutable.
-        if raw_text(obj.get("data")) != raw_text(old.get("data")):
-            yield invalid(root("data"), obj.get("data"), FIELD_IMMUTABLE)
+        if (data := raw_text(obj.get("data"))) != raw_text(old.get("data")):
+            yield invalid(root("data"), orjson.Fragment(compact(data)), FIELD_IMMUTABLE)
 
     def _validate_revision(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
