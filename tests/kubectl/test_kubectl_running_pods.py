@@ -96,7 +96,7 @@ def test_a_forwarded_port_reaches_the_pod(pods: Kubectl, protocol: dict[str, str
         assert forwarding.stdout is not None
         found = re.search(r"127\.0\.0\.1:(\d+) -> 80", forwarding.stdout.readline())
         assert found
-        for path in ("/a", "/b"):
+        for path in ("/", "/?again"):
             with urllib.request.urlopen(f"http://127.0.0.1:{found[1]}{path}", timeout=PATIENCE) as answer:
                 page = answer.read().decode()
             assert page.startswith("pod: default/web\n")
@@ -130,6 +130,8 @@ def test_top_shows_what_nodes_and_pods_use(pods: Kubectl) -> None:
 
 
 def test_what_the_pod_serves_is_reached_by_the_proxies(pods: Kubectl) -> None:
-    page = pods("get", "--raw", "/api/v1/namespaces/default/pods/web/proxy/there?x=1")
-    assert page.endswith("request: GET /there?x=1\n")
+    page = pods("get", "--raw", "/api/v1/namespaces/default/pods/web/proxy/?x=1")
+    assert page.endswith("request: GET /?x=1\n")
+    refused = pods.run("get", "--raw", "/api/v1/namespaces/default/pods/web:81/proxy/")
+    assert "error trying to reach service: dial tcp" in refused.stderr
     assert pods("get", "--raw", "/api/v1/nodes/node-1/proxy/healthz") == "ok"

@@ -38,7 +38,12 @@ BEHAVIOR = {
     }
 }
 CONTAINERS: list[Json] = [
-    {"name": "app", "image": "nginx", "command": ["sh", "-c", "echo hello; sleep 3600; echo later"]},
+    {
+        "name": "app",
+        "image": "nginx",
+        "command": ["sh", "-c", "echo hello; sleep 3600; echo later"],
+        "ports": [{"containerPort": 8080}],
+    },
     {"name": "told", "image": "nginx", "resources": {"requests": {"cpu": "2", "memory": "100Mi"}}},
 ]
 

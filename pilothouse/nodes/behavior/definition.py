@@ -59,6 +59,15 @@ _ANSWER = _object(
     exitCode=_number("What it ends with.", minimum=0, maximum=255),
 )
 
+_HTTP_ANSWER = _object(
+    "An answer to HTTP requests for a path and the paths below it.",
+    path=text_field("The path. Default: every path.", maxLength=1024, pattern="^/"),
+    port=_number("The port, which the containers open. Default: every open port.", minimum=1, maximum=65535),
+    status=_number("The status code; probes fail below 200 and from 400. Default: 200.", minimum=200, maximum=599),
+    body=text_field("The body.", maxLength=1 << 16),
+    contentType=text_field("The media type of the body. Default: text/plain.", maxLength=256),
+)
+
 _CONTAINER = _object(
     "What containers do.",
     startAfter=_duration("How long it takes until they are created."),
@@ -71,6 +80,7 @@ _CONTAINER = _object(
     readyAfter=_duration("How long it takes until they are ready, whatever their probes say."),
     logs=text_field("What they have logged.", maxLength=1 << 18),
     exec={"type": "array", "description": "What they answer to commands.", "items": _ANSWER, "maxItems": 100},
+    http={"type": "array", "description": "What they answer to HTTP.", "items": _HTTP_ANSWER, "maxItems": 100},
     cpu=text_field("The processors they use: a quantity such as 250m, or a share of their request such as 50%."),
     memory=text_field("The memory they use, likewise."),
 )

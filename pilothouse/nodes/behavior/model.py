@@ -23,6 +23,7 @@ PREFIX = "pilothouse.dev/"
 BEHAVIOR = f"{PREFIX}behavior"
 SIMULATED = f"{PREFIX}simulated"
 _GREATEST_EXIT_CODE = 255
+_PLAIN = "text/plain; charset=utf-8"
 _SINGLE = {
     f"{PREFIX}start-after": "startAfter",
     f"{PREFIX}image-pull-error": "imagePullError",
@@ -49,6 +50,22 @@ class ExecAnswer:
     exit_code: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """The response to HTTP requests for a path and the paths below it."""
+
+    path: str = "/"
+    port: int = 0
+    """0 = every port on which the container listens; any other port is opened."""
+    status: int = 200
+    body: str = ""
+    content_type: str = _PLAIN
+
+    def matches(self, port: int, path: str) -> bool:
+        base = self.path.rstrip("/")
+        return self.port in (0, port) and (path == base or path.startswith(f"{base}/"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerBehavior:
     start_after: float | None = None
@@ -69,6 +86,8 @@ class ContainerBehavior:
     """Seconds until the container is ready, regardless of probes."""
     logs: str | None = None
     exec: tuple[ExecAnswer, ...] | None = None
+    http: tuple[HttpAnswer, ...] | None = None
+    """Responses to HTTP requests and probes."""
     cpu: str | None = None
     """CPU usage: a quantity, or a percentage of the request such as 50%."""
     memory: str | None = None
@@ -77,6 +96,11 @@ class ContainerBehavior:
         """Return the configured response with the longest matching prefix; None = default response."""
         fitting = (answer for answer in self.exec or () if tuple(command[: len(answer.command)]) == answer.command)
         return max(fitting, key=lambda answer: len(answer.command), default=None)
+
+    def http_answer(self, port: int, path: str) -> HttpAnswer | None:
+        """Return the configured response with the longest matching path; None = default response."""
+        fitting = (answer for answer in self.http or () if answer.matches(port, path))
+        return max(fitting, key=lambda answer: (len(answer.path.rstrip("/")), answer.port), default=None)
 
     def fails(self, probe: str) -> bool:
         return probe in (self.failing_probes or ())
@@ -191,10 +215,7 @@ def _seconds(value: str) -> float:
 
 
 def _exit_code(value: int | str) -> int:
-    code = int(value)
-    if not 0 <= code <= _GREATEST_EXIT_CODE:
-        raise ValueError(f"must be between 0 and {_GREATEST_EXIT_CODE}")
-    return code
+    return _within(int(value), 0, _GREATEST_EXIT_CODE)
 
 
 def _text(value: str) -> str:
@@ -230,6 +251,37 @@ def _answers(value: list[Json]) -> tuple[ExecAnswer, ...]:
     )
 
 
+def _http_answers(value: list[Json]) -> tuple[HttpAnswer, ...]:
+    return tuple(
+        HttpAnswer(
+            _path(answer.get("path") or "/"),
+            _within(answer.get("port") or 0, 0, 65535),
+            _within(answer.get("status") or 200, 200, 599),
+            _text(answer.get("body") or ""),
+            _line(answer.get("contentType") or _PLAIN),
+        )
+        for answer in value
+    )
+
+
+def _path(value: str) -> str:
+    if not _text(value).startswith("/"):
+        raise ValueError(f"must begin with a slash: {value!r}")
+    return value
+
+
+def _within(value: int, least: int, most: int) -> int:
+    if not least <= int(value) <= most:
+        raise ValueError(f"must be between {least} and {most}")
+    return int(value)
+
+
+def _line(value: str) -> str:
+    if not _text(value).isprintable() or not value.isascii():
+        raise ValueError("must be one line of ASCII text")
+    return value
+
+
 _CONTAINER_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "startAfter": ("start_after", _seconds),
     "imagePullError": ("image_pull_error", _text),
@@ -241,6 +293,7 @@ _CONTAINER_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "readyAfter": ("ready_after", _seconds),
     "logs": ("logs", _text),
     "exec": ("exec", _answers),
+    "http": ("http", _http_answers),
     "cpu": ("cpu", _text),
     "memory": ("memory", _text),
 }

@@ -1,28 +1,79 @@
-"""A small HTTP server on every port of every simulated pod, which describes the pod."""
+"""HTTP servers of simulated pods: one on every open port.
+
+The behaviour of the container decides the response; by default the root and the paths of HTTP probes describe the pod,
+and other paths are not found. Connections to closed ports are refused.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from http import HTTPStatus
 from typing import Final, Protocol
 
 from pilothouse.kinds.pods import node_name
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of, text
+from pilothouse.nodes.behavior.model import ContainerBehavior
+from pilothouse.nodes.kubelet.host import Host, running_spec
+from pilothouse.nodes.pods.ports import is_served, listens
+from pilothouse.nodes.pods.state import containers_of
 
 _MAX_HEAD: Final = 64 * 1024
 _MAX_BODY: Final = 64 * 1024 * 1024
+_PLAIN: Final = "text/plain; charset=utf-8"
+_BODILESS: Final = (204, 304)
 
 
-def pod_page(pod: Json, port: int, method: str, path: str) -> bytes:
-    """Return the response text of the pod."""
-    address = text(pod, "status", "podIP")
-    node = node_name(pod)
-    page = {
-        "pod": f"{namespace_of(pod)}/{name_of(pod)}",
-        "node": node,
-        "address": f"{address}:{port}",
-        "request": f"{method} {path}",
-    }
-    return "".join(f"{name}: {value}\n" for name, value in page.items()).encode()
+@dataclass(frozen=True, slots=True)
+class PodAnswer:
+    status: int
+    body: bytes
+    content_type: str = _PLAIN
+
+    @property
+    def has_body(self) -> bool:
+        return self.status not in _BODILESS
+
+
+@dataclass(frozen=True, slots=True)
+class PodPort:
+    """A port of a pod."""
+
+    host: Host
+    pod: Json
+    number: int
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether a running container listens on the port."""
+        return next(self._listeners(), None) is not None
+
+    def answer(self, method: str, target: str) -> PodAnswer:
+        """Return the response to a request for a path with query."""
+        path = target.partition("?")[0] or "/"
+        listeners = [*self._listeners()]
+        for _, behavior in listeners:
+            if (answer := behavior.http_answer(self.number, path)) is not None:
+                return PodAnswer(answer.status, answer.body.encode(), answer.content_type)
+        if any(is_served(spec, self.number, path) for spec, _ in listeners):
+            return PodAnswer(200, self._page(method, target))
+        return PodAnswer(404, f"404 page not found: the simulated pod has no behavior for {method} {path}\n".encode())
+
+    def _listeners(self) -> Iterator[tuple[Json, ContainerBehavior]]:
+        """Yield specs and behaviours of the running containers that listen on the port."""
+        for container in containers_of(self.pod):
+            spec, behavior = running_spec(self.pod, container.name), self.host.behavior(self.pod, container.name)
+            if spec is not None and listens(spec, self.number, behavior):
+                yield spec, behavior
+
+    def _page(self, method: str, target: str) -> bytes:
+        page = {
+            "pod": f"{namespace_of(self.pod)}/{name_of(self.pod)}",
+            "node": node_name(self.pod),
+            "address": f"{text(self.pod, 'status', 'podIP')}:{self.number}",
+            "request": f"{method} {target}",
+        }
+        return "".join(f"{name}: {value}\n" for name, value in page.items()).encode()
 
 
 class ByteStream(Protocol):
@@ -35,8 +86,7 @@ class ByteStream(Protocol):
 class PodServer:
     """An HTTP/1.1 server on one connection."""
 
-    pod: Json
-    port: int
+    port: PodPort
     stream: ByteStream
     received: bytes = b""
 
@@ -75,9 +125,13 @@ class PodServer:
         return True
 
     async def _answer(self, method: str, path: str, *, goes_on: bool) -> None:
-        body = pod_page(self.pod, self.port, method, path)
-        head = (
-            "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n"
-            f"Content-Length: {len(body)}\r\nConnection: {'keep-alive' if goes_on else 'close'}\r\n\r\n"
-        )
-        await self.stream.write(head.encode() + (b"" if method == "HEAD" else body))
+        answer = self.port.answer(method, path)
+        lines = [f"HTTP/1.1 {answer.status} {_PHRASES.get(answer.status, 'Unknown')}"]
+        if answer.has_body:
+            lines += [f"Content-Type: {answer.content_type}", f"Content-Length: {len(answer.body)}"]
+        lines += [f"Connection: {'keep-alive' if goes_on else 'close'}", "", ""]
+        body = b"" if method == "HEAD" or not answer.has_body else answer.body
+        await self.stream.write("\r\n".join(lines).encode() + body)
+
+
+_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}

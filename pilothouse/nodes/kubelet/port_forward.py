@@ -6,6 +6,7 @@ import asyncio
 import socket
 from contextlib import suppress
 from dataclasses import field
+from hashlib import sha256
 from typing import Final
 
 from pilothouse.apiserver.http import Request, Response
@@ -24,9 +25,9 @@ from pilothouse.apiserver.spdy.connection import SpdyConnection, StreamRefused
 from pilothouse.apiserver.spdy.stream import SpdyStream
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.objects import Json, part
+from pilothouse.machinery.objects import Json, part, uid_of
 from pilothouse.nodes.kubelet.host import Host
-from pilothouse.nodes.kubelet.pod_page import PodServer
+from pilothouse.nodes.kubelet.pod_page import ByteStream, PodPort, PodServer
 from pilothouse.nodes.kubelet.spdy_sessions import negotiated
 
 _PROTOCOL: Final = "portforward.k8s.io"
@@ -45,17 +46,20 @@ def port_forward(host: Host, request: Request, namespace: str, name: str) -> Res
     if part(pod, "status").get("phase") != "Running":
         return Response(500, f'pod not found ("{name}_{namespace}")'.encode())
     if _PROTOCOL in tunneled_protocols(request):
-        return handshake_refusal(request) or switched(request, PREFIX + _PROTOCOL, _Forwarding(pod).run_in_websocket)
+        return handshake_refusal(request) or switched(
+            request, PREFIX + _PROTOCOL, _Forwarding(host, pod).run_in_websocket
+        )
     if is_websocket_request(request):
-        return _forward_channels(request, pod)
+        return _forward_channels(host, request, pod)
     chosen = negotiated(request, (_PROTOCOL,))
     if isinstance(chosen, Response):
         return chosen
-    return Response(101, headers=chosen.headers, upgrade=_Forwarding(pod).run)
+    return Response(101, headers=chosen.headers, upgrade=_Forwarding(host, pod).run)
 
 
 @dataclass(slots=True)
 class _Forwarding:
+    host: Host
     pod: Json
     waiting: dict[str, SpdyStream] = field(default_factory=dict)
     """Request id → stream that waits for its counterpart."""
@@ -106,9 +110,25 @@ class _Forwarding:
 
     async def _forward(self, port: int, data: SpdyStream, error: SpdyStream) -> None:
         with suppress(OSError):
-            await PodServer(self.pod, port, data).run()
+            if problem := await _serve_port(PodPort(self.host, self.pod, port), data):
+                await error.write(problem.encode())
         await data.close()
         await error.close()
+
+
+async def _serve_port(port: PodPort, stream: ByteStream) -> str:
+    """Serve one connection to the port. Returns the error of a kubelet for a closed port; empty otherwise."""
+    if port.is_open:
+        await PodServer(port, stream).run()
+        return ""
+    number, uid = port.number, uid_of(port.pod)
+    sandbox = sha256(uid.encode()).hexdigest()
+    return (
+        f"error forwarding port {number} to pod {sandbox}, uid : failed to execute portforward in network namespace"
+        f' "/var/run/netns/cni-{uid}": failed to connect to localhost:{number} inside namespace "{sandbox}",'
+        f" IPv4: dial tcp4 127.0.0.1:{number}: connect: connection refused"
+        " IPv6 dial tcp6: address localhost: no suitable address found "
+    )
 
 
 async def _inwards(web: DuplexWebSocket, inside: RawConnection) -> None:
@@ -124,7 +144,7 @@ async def _outwards(web: DuplexWebSocket, inside: RawConnection) -> None:
             await web.send(BINARY, data)
 
 
-def _forward_channels(request: Request, pod: Json) -> Response:
+def _forward_channels(host: Host, request: Request, pod: Json) -> Response:
     try:
         ports = _wanted_ports(request)
     except ValueError as error:
@@ -135,7 +155,7 @@ def _forward_channels(request: Request, pod: Json) -> Response:
     chosen = negotiated_subprotocol(request, _CHANNEL_PROTOCOLS) or negotiated_subprotocol(request, (V5,))
     if chosen is None and subprotocols(request):
         return Response(403)
-    return switched(request, chosen or "", _ChannelForwarding(pod, ports, chosen or "").run)
+    return switched(request, chosen or "", _ChannelForwarding(host, pod, ports, chosen or "").run)
 
 
 def _wanted_ports(request: Request) -> list[int]:
@@ -169,6 +189,7 @@ def _port(number: str, text: str) -> int:
 class _ChannelForwarding:
     """Channels 2n and 2n+1 carry data and errors of the nth port. Both begin with the port, in two bytes."""
 
+    host: Host
     pod: Json
     ports: list[int]
     protocol: str
@@ -193,7 +214,8 @@ class _ChannelForwarding:
 
     async def _forward(self, port: int, stream: _Channel) -> None:
         with suppress(OSError):
-            await PodServer(self.pod, port, stream).run()
+            if problem := await _serve_port(PodPort(self.host, self.pod, port), stream):
+                await stream.fail(problem)
         stream.close()
 
 
@@ -220,6 +242,10 @@ class _Channel:
 
     async def write(self, data: bytes) -> None:
         await self._channels.send(self.number, data)
+
+    async def fail(self, problem: str) -> None:
+        """Report an error on the error channel of the port."""
+        await self._channels.send(self.number + 1, problem.encode())
 
     def close(self) -> None:
         """Drop waiting and further data."""

@@ -9,16 +9,19 @@ from typing import Final
 import orjson
 
 from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.outbound.failures import UNREACHABLE_SERVICE
 from pilothouse.apiserver.serving.client_certificate import client_certificate
 from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
 from pilothouse.apiserver.serving.server import Server
 from pilothouse.apiserver.serving.tls_context import TlsFiles
 from pilothouse.apiserver.serving.tls_options import KeyPair
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import text
+from pilothouse.machinery.server_errors import ServiceUnavailable
 from pilothouse.nodes.kubelet.commands import exec_or_attach, run_once
 from pilothouse.nodes.kubelet.host import Host
 from pilothouse.nodes.kubelet.logs import container_log
-from pilothouse.nodes.kubelet.pod_page import pod_page
+from pilothouse.nodes.kubelet.pod_page import PodPort
 from pilothouse.nodes.kubelet.port_forward import port_forward
 from pilothouse.nodes.metrics.collecting import measure_nodes, measure_pod, measure_pods, resource_metrics
 from pilothouse.nodes.simulated_kubelet import CLIENT_NAME, HOST, SimulatedKubelet
@@ -97,8 +100,14 @@ class KubeletRoutes:
 
     def _pod_port(self, request: Request, namespace: str, name: str, port: int, rest: str) -> Response:
         """Answer in place of the pod: its address is not reachable."""
-        pod = self.host.pods.get(namespace, name)
-        if pod is None:
-            return Response(503, b"connection refused")
+        pod = self.host.pods.get(namespace, name) or {"metadata": {"namespace": namespace, "name": name}}
+        opened = PodPort(self.host, pod, port)
+        if not opened.is_open:
+            address = text(pod, "status", "podIP")
+            refused = f"dial tcp {f'[{address}]' if ':' in address else address}:{port}: connect: connection refused"
+            problem = ServiceUnavailable(f"{UNREACHABLE_SERVICE}{refused}")
+            return Response(problem.code, orjson.dumps(problem.status), [*_JSON])
         query = f"?{request.query_string}" if request.query_string else ""
-        return Response(200, pod_page(pod, port, request.method, f"/{rest}{query}"), [*_TEXT])
+        answer = opened.answer(request.method, f"/{rest}{query}")
+        headers = [(b"content-type", answer.content_type.encode())] if answer.has_body else []
+        return Response(answer.status, answer.body if answer.has_body else b"", headers)

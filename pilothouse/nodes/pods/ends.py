@@ -1,4 +1,4 @@
-"""Times of exit, startup and readiness of a running container.
+"""Exits of a running container.
 
 The command of a container predicts its exit, for the scripts of tests and examples: `sleep 5`, `true`, `false`, `exit
 3`, and lists of these and of `echo`, have a known exit; `while true` never exits. For other programs the restart policy
@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, part
-from pilothouse.nodes.behavior.model import LIVENESS, READINESS, STARTUP, ContainerBehavior
+from pilothouse.nodes.behavior.model import LIVENESS, STARTUP, ContainerBehavior
+from pilothouse.nodes.pods.probes import Probes
 from pilothouse.nodes.pods.state import INIT, MAIN, Container, ContainerState
 from pilothouse.nodes.pods.world import World
 
@@ -42,6 +43,8 @@ class End:
     reason: str
     failed_probe: str = ""
     """The probe that caused the kill."""
+    output: str = ""
+    """Output of the probe."""
 
 
 def reason_of(exit_code: int) -> str:
@@ -57,26 +60,9 @@ def is_finite(container: Container, pod: Json) -> bool:
 def next_end(container: Container, state: ContainerState, pod: Json, world: World) -> End | None:
     """Return the earliest exit of a running container; None if it keeps running."""
     behavior = world.behavior(container.name)
-    ends = [*_own_end(container, state, pod, behavior, world), *_killed_by_probes(container, state, behavior, world)]
+    probes = Probes(container, state, behavior, world)
+    ends = [*_own_end(container, state, pod, behavior, world), *_killed_by_probes(probes)]
     return min(ends, key=lambda end: end.at, default=None)
-
-
-def started_at(container: Container, state: ContainerState, behavior: ContainerBehavior, world: World) -> float | None:
-    """Return the time at which the container counts as started; None for never."""
-    probe = container.probe(STARTUP)
-    if probe is None:
-        return state.since
-    return None if behavior.fails(STARTUP) else state.since + _succeeds_after(probe, world)
-
-
-def ready_at(container: Container, state: ContainerState, behavior: ContainerBehavior, world: World) -> float | None:
-    """Return the time at which a started container becomes ready; None for never."""
-    probe = container.probe(READINESS)
-    if behavior.fails(READINESS):
-        return None
-    if behavior.ready_after is not None:
-        return state.since + behavior.ready_after
-    return state.since if probe is None else state.since + _succeeds_after(probe, world)
 
 
 def crash_back_off(crashes: int, world: World) -> float:
@@ -107,21 +93,11 @@ def _own_end(
         yield End(state.since + max(seconds, world.delay), 0, reason_of(0))
 
 
-def _killed_by_probes(
-    container: Container, state: ContainerState, behavior: ContainerBehavior, world: World
-) -> Iterator[End]:
+def _killed_by_probes(probes: Probes) -> Iterator[End]:
     for name in (STARTUP, LIVENESS):
-        probe = container.probe(name)
-        if probe is None or not behavior.fails(name):
-            continue
-        failures = (probe.get("periodSeconds") or 10) * (probe.get("failureThreshold") or 3)
-        after = world.config.scaled((probe.get("initialDelaySeconds") or 0) + failures)
-        yield End(state.since + max(after, world.delay), KILLED, "Error", name)
-
-
-def _succeeds_after(probe: Json, world: World) -> float:
-    again = (probe.get("periodSeconds") or 10) * ((probe.get("successThreshold") or 1) - 1)
-    return world.config.scaled((probe.get("initialDelaySeconds") or 0) + again)
+        if (failure := probes.failure(name)) is not None:
+            at = max(failure.at, probes.state.since + probes.world.delay)
+            yield End(at, KILLED, "Error", name, failure.output)
 
 
 @dataclass(frozen=True, slots=True)

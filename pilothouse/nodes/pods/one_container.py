@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 from pilothouse.nodes.behavior.model import READINESS
 from pilothouse.nodes.pods import ends, pod_events
 from pilothouse.nodes.pods.pod_events import PodEvent
+from pilothouse.nodes.pods.probes import Probes
 from pilothouse.nodes.pods.state import (
     CRASH_LOOP_BACK_OFF,
     CREATE_CONTAINER_CONFIG_ERROR,
@@ -154,26 +156,37 @@ def _run(moment: Moment, container: Container, state: ContainerState) -> Contain
     end = ends.next_end(container, state, moment.pod, moment.world)
     if end is not None and moment.has_come(end.at):
         if end.failed_probe:
-            moment.record(pod_events.probe_failed(container, end.failed_probe))
+            moment.record(pod_events.probe_failed(container, end.failed_probe, end.output))
         ran_well = moment.now - state.since >= moment.world.config.scaled(_CALM)
         after = terminated(state, end.exit_code, end.reason, moment.now)
         return replace(after, crashes=1 if ran_well else state.crashes + 1)
-    started, ready = _health(moment, container, state)
-    if (started, ready) == (state.started, state.ready):
+    health = _health(moment, container, state)
+    if (health.started, health.ready) == (state.started, state.ready):
         return state
-    if state.ready and not ready:
-        moment.record(pod_events.probe_failed(container, READINESS))
-    return replace(state, started=started, ready=ready)
+    if state.ready and not health.ready:
+        moment.record(pod_events.probe_failed(container, READINESS, health.output))
+    return replace(state, started=health.started, ready=health.ready)
 
 
-def _health(moment: Moment, container: Container, state: ContainerState) -> tuple[bool, bool]:
-    behavior = moment.world.behavior(container.name)
-    at = ends.started_at(container, state, behavior, moment.world)
+@dataclass(frozen=True, slots=True)
+class _Health:
+    started: bool
+    ready: bool = False
+    output: str = "simulated failure"
+    """Output of the failed readiness probe."""
+
+
+def _health(moment: Moment, container: Container, state: ContainerState) -> _Health:
+    probes = Probes(container, state, moment.world.behavior(container.name), moment.world)
+    at = probes.started_at()
     started = state.started or (at is not None and moment.has_come(at))
-    if not started or container.kind == INIT:
-        return started, False
-    at = ends.ready_at(container, state, behavior, moment.world)
-    return started, at is not None and moment.has_come(at)
+    health = _Health(started)
+    if started and container.kind != INIT:
+        for effect in probes.readiness():
+            if not moment.has_come(effect.at):
+                break
+            health = _Health(started, effect.succeeds, effect.output or health.output)
+    return health
 
 
 def _end(moment: Moment, container: Container, state: ContainerState) -> ContainerState:

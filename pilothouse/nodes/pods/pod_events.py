@@ -84,8 +84,8 @@ def killed_for_resize(container: Container) -> Iterator[PodEvent]:
     yield PodEvent(NORMAL, "Killing", f"Container {container.name} resize requires restart", container.field_path)
 
 
-def probe_failed(container: Container, probe: str) -> Iterator[PodEvent]:
-    message = f"{probe.capitalize()} probe failed: simulated failure"
+def probe_failed(container: Container, probe: str, output: str) -> Iterator[PodEvent]:
+    message = f"{probe.capitalize()} probe failed: {output}"
     yield PodEvent(WARNING, "Unhealthy", message, container.field_path)
     if probe in (STARTUP, LIVENESS):
         message = f"Container {container.name} failed {probe} probe, will be restarted"

@@ -43,6 +43,16 @@ class Exceeded:
 
 
 @dataclass(frozen=True, slots=True)
+class ProbeOutcome:
+    """The result of an exec probe from a moment on."""
+
+    after: float
+    """Seconds since the container start."""
+    succeeds: bool
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class World:
     config: SimulationConfig
     behavior: BehaviorOf
@@ -56,6 +66,8 @@ class World:
     """Containers that exceeded their budget."""
     start_errors: Mapping[str, str] = field(default_factory=dict)
     """Containers that cannot be started → reason."""
+    probes: Mapping[tuple[str, str], tuple[ProbeOutcome, ...]] = field(default_factory=dict)
+    """(container, probe) → known outcomes of an exec probe, in the order of their times; the first is at 0."""
 
     @property
     def delay(self) -> float:

@@ -84,9 +84,10 @@ class PodLocations:
             raise BadRequest(f"invalid pod request {quote(identity)}")
         pod = await self.pod(ctx, parts.name)
         number = port_number(parts.port) if parts.port else _first_port(pod)
-        if (simulated := await self._kubelets.simulated_pod(pod, number)) is not None:
-            return simulated
         address = proxyable_address(first_address(pod))
+        default = 443 if parts.scheme == "https" else 80
+        if (simulated := await self._kubelets.simulated_pod(pod, number or default)) is not None:
+            return simulated
         tls = self._kubelets.config.unverified_tls if parts.scheme == "https" else None
         return Target(address, number, "", tls=tls)
 
