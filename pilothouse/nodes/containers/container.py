@@ -65,6 +65,8 @@ class Container:
     files: Files
     identity: Identity
     directory: str = "/"
+    has_unknown_programs: bool = False
+    """Whether a script called a program that is not simulated."""
 
 
 def spec_of(pod: Json, name: str) -> Json | None:

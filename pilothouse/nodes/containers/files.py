@@ -17,6 +17,7 @@ _LONGEST_PATH, _LONGEST_NAME = 4096, 255
 _ENTRY: Final = 512
 """Overhead of a file or directory in bytes."""
 _DIRECTORIES: Final = ("/", "/bin", "/dev", "/etc", "/home", "/root", "/tmp", "/usr", "/var", "/var/log")
+_MOST_MISSED: Final = 16
 DEV_NULL: Final = "/dev/null"
 
 
@@ -62,6 +63,7 @@ class Files:
 
     def __init__(self, space: Space, given: dict[str, bytes] | None = None) -> None:
         self._space = space
+        self.missed: set[str] = set()  # the first paths that were looked up in vain
         self._entries: dict[str, _Entry] = {"/": _Entry(None, 0)}
         for path in _DIRECTORIES[1:]:
             self._add(path, _Entry(None, 0))
@@ -69,16 +71,22 @@ class Files:
             self._add(path, _Entry(contents, 0))
 
     def is_directory(self, path: str) -> bool:
-        return path in self._entries and self._entries[path].contents is None
+        return self._is_known(path) and self._entries[path].contents is None
 
     def exists(self, path: str) -> bool:
-        return path in self._entries or path == DEV_NULL
+        return path == DEV_NULL or self._is_known(path)
+
+    def _is_known(self, path: str) -> bool:
+        is_known = path in self._entries
+        if not is_known and len(self.missed) < _MOST_MISSED:
+            self.missed.add(path[:_LONGEST_PATH])
+        return is_known
 
     def read(self, path: str) -> bytes:
         """Return the contents of a file. Raises FileProblem."""
         if path == DEV_NULL:
             return b""
-        if path not in self._entries:
+        if not self._is_known(path):
             raise FileProblem("No such file or directory")
         if (contents := self._entries[path].contents) is None:
             raise FileProblem("Is a directory")
@@ -147,7 +155,7 @@ class Files:
                 yield path
 
     def names_in(self, path: str) -> list[str]:
-        return sorted(self._entries[path].names) if path in self._entries else []
+        return sorted(self._entries[path].names) if self._is_known(path) else []
 
     def release(self) -> None:
         """Release all space after the end of the container; later writes fail."""

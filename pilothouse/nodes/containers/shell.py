@@ -234,6 +234,7 @@ class Shell:
             check_arguments(words)
             return await self._run_program(words, stdin, stdout, stderr)
         except CommandNotFound as missing:
+            self._process.container.has_unknown_programs = True
             await stderr.write(f"{self._process.name}: {missing}: not found\n".encode("utf-8", "replace"))
             return NOT_FOUND
         except ArgumentsTooLong:

@@ -31,6 +31,7 @@ from pilothouse.nodes.pods.state import PodState
 from pilothouse.nodes.pods.status import Addresses, new_status
 from pilothouse.nodes.pods.world import Exceeded, Obstacle, Refusal, World
 from pilothouse.nodes.running.events import NodeEvents
+from pilothouse.nodes.running.exec_probes import Outcomes, exec_outcomes
 from pilothouse.nodes.running.prerequisites import Prerequisites, start_errors
 from pilothouse.nodes.stages.stages import Stages
 
@@ -59,6 +60,8 @@ class Record:
     """Containers that exceeded their budget."""
     start_errors: dict[str, str] = field(default_factory=dict)
     """Containers that cannot be started → reason."""
+    probes: Outcomes | None = None
+    """Outcomes of exec probes; None before they are known."""
     tries: int = 0
     """Number of prerequisite checks."""
     follows_stages: bool = False
@@ -125,7 +128,7 @@ class Steps:
         self._config, self._behaviors, self._stages, self._events = config, behaviors, stages, events
         self._clock, self._client = context.clock, context.client
         self._prerequisites = Prerequisites(context.client, context.clock, host)
-        self._addresses = addresses
+        self._addresses, self._host = addresses, host
 
     async def go_on(self, key: str, record: Record, node: Json) -> Outcome:
         """Run a step. Raises StatusError, ConnectionFailed or InvalidResponse; unwritten changes are written by the
@@ -142,6 +145,8 @@ class Steps:
         if record.follows_stages:
             record.state, record.follows_stages = restore(record.pod, self._clock.wall()), False
         retry = await self._clear(record)
+        if record.probes is None and not record.is_deleting and (record.is_cleared or record.obstacle is not None):
+            record.probes = await exec_outcomes(self._host, record.pod)
         allocatable = part(node, "status", "allocatable")
         behavior = partial(self._behaviors.of_container, record.pod)
         world = World(
@@ -153,6 +158,7 @@ class Steps:
             record.refusal,
             record.exceeded,
             record.start_errors,
+            record.probes or {},
         )
         now = self._clock.wall()
         step = await offload_by_size(_size(record.pod), advance, record.pod, record.state, world, now)
@@ -179,6 +185,7 @@ class Steps:
         record.obstacle = await self._prerequisites.obstacle(record.pod)
         record.is_cleared = record.obstacle is None
         if record.obstacle is None:
+            record.probes = None  # may depend on objects that were missing
             record.start_errors = await start_errors(record.pod)
             return None
         if not record.obstacle.container:

@@ -1,0 +1,155 @@
+"""Outcomes of exec probes, found by running the probes beside the command of their container in virtual time.
+
+The command runs once for each container with exec probes, and the probes run whenever the command sleeps: until then
+nothing can change. Both share one small budget, so the work does not depend on periods and thresholds. A result that
+depends on a program or file that is not simulated is unknown, and counts as a success.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import field, replace
+from typing import Final, TypeAlias
+
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.event_loop import yield_periodically
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json, part
+from pilothouse.nodes.behavior.model import PROBES
+from pilothouse.nodes.containers.budget import Budget, Killed, Limits
+from pilothouse.nodes.containers.container import ArgumentsTooLong, Container, expand
+from pilothouse.nodes.containers.process import MeteredOutput, NoInput, Process
+from pilothouse.nodes.containers.shell import CommandNotFound, run_command
+from pilothouse.nodes.containers.words import NotSupported
+from pilothouse.nodes.kubelet.host import Host
+from pilothouse.nodes.pods.state import containers_of
+from pilothouse.nodes.pods.world import ProbeOutcome
+
+Outcomes: TypeAlias = Mapping[tuple[str, str], tuple[ProbeOutcome, ...]]
+"""(container, probe) → outcomes."""
+
+_LIMITS: Final = Limits(steps=2000, held=4 << 20, written=1 << 20, processor_seconds=0.05, wall_seconds=30.0)
+_MOST_LOOKS: Final = 64
+"""Sleeps of a command at which its probes run."""
+_SHOWN: Final = 1024
+_UNKNOWN: Final = (CommandNotFound, NotSupported, ArgumentsTooLong)
+
+
+async def exec_outcomes(host: Host, pod: Json) -> Outcomes:
+    """Return the outcomes of the exec probes of all containers, from the start of each container on."""
+    outcomes: dict[tuple[str, str], tuple[ProbeOutcome, ...]] = {}
+    async for container in yield_periodically(containers_of(pod)):
+        probes = {name: probe for name in PROBES if (probe := container.probe(name)) and probe.get("exec")}
+        if not probes:
+            continue
+        trial = _Trial(container.spec, probes)
+        try:
+            async with host.machine.process(_LIMITS) as budget:
+                objects = await host.objects_for(pod, container.spec, budget)
+                async with host.containers.start(pod, container.spec, objects, budget) as inside:
+                    await trial.run(inside, budget)
+        except (ArgumentsTooLong, Killed):
+            pass  # the outcomes so far are valid
+        outcomes |= {(container.name, name): (*found,) for name, found in trial.outcomes.items() if found}
+    return outcomes
+
+
+class _TimedOut(Exception):
+    """The probe takes longer than its timeout."""
+
+
+class _Finished(Exception):
+    """The command has slept often enough."""
+
+
+@dataclass(slots=True)
+class _Trial:
+    """A run of a container's command with its probes."""
+
+    spec: Json
+    probes: Mapping[str, Json]
+    now: float = 0.0
+    """Seconds since the container start."""
+    looks: int = 0
+    is_known: bool = True
+    """Whether every program of the command so far is simulated."""
+    outcomes: dict[str, list[ProbeOutcome]] = field(default_factory=dict)
+
+    async def run(self, container: Container, budget: Budget) -> None:
+        """Run the command to its end. Raises ArgumentsTooLong or Killed."""
+        words: list[str] = []
+        for word in (*(self.spec.get("command") or ()), *(self.spec.get("args") or ())):
+            await budget.spend(data=len(word), steps=0)
+            words.append(expand(word, container.environment))
+
+        async def sleep(seconds: float) -> None:
+            await self._look(container, budget)
+            self.now += seconds
+
+        nowhere = MeteredOutput(_FirstOutput(), budget)
+        try:
+            if not self.spec.get("command"):
+                raise CommandNotFound("the entry point of the image")
+            await run_command(Process(words, container, NoInput(), nowhere, nowhere, sleep, budget))
+        except (CommandNotFound, NotSupported):
+            self.is_known = False
+        except _Finished:
+            return
+        await self._look(container, budget)
+
+    async def _look(self, container: Container, budget: Budget) -> None:
+        """Run the probes, and keep changed results."""
+        self.looks += 1
+        if self.looks > _MOST_LOOKS:
+            raise _Finished
+        for name, probe in self.probes.items():
+            outcome = await self._probe(container, probe, budget)
+            found = self.outcomes.setdefault(name, [])
+            if found and found[-1].after == outcome.after:
+                found.pop()
+            if not found or found[-1].succeeds != outcome.succeeds:
+                found.append(replace(outcome, after=outcome.after if found else 0.0))
+
+    async def _probe(self, container: Container, probe: Json, budget: Budget) -> ProbeOutcome:
+        command = part(probe, "exec").get("command") or [""]
+        timeout, slept = float(probe.get("timeoutSeconds") or 1), 0.0
+        await budget.spend(steps=1 + len(container.environment) // 64)
+        inside = replace(container, environment={**container.environment}, has_unknown_programs=False)
+        missed = inside.files.missed
+        missed.clear()
+
+        async def sleep(seconds: float) -> None:
+            nonlocal slept
+            slept += seconds
+            if slept > timeout:
+                raise _TimedOut
+
+        written = _FirstOutput()
+        output = MeteredOutput(written, budget)
+        try:
+            code = await run_command(Process(command, inside, NoInput(), output, output, sleep, budget))
+        except _TimedOut:
+            text = f"command timed out: {quote(' '.join(command)[:_SHOWN])} timed out after {timeout:g}s"
+            return ProbeOutcome(self.now, succeeds=False, output=text)
+        except _UNKNOWN:
+            return ProbeOutcome(self.now, succeeds=True)
+        is_known = self.is_known and not container.has_unknown_programs
+        if code and (inside.has_unknown_programs or (missed if not is_known else any(map(self._is_mounted, missed)))):
+            return ProbeOutcome(self.now, succeeds=True)
+        return ProbeOutcome(self.now, succeeds=not code, output=written.data.decode("utf-8", "replace"))
+
+    def _is_mounted(self, path: str) -> bool:
+        """Return whether the path is on a volume, to which other containers can write."""
+        mounts = (posixpath.join("/", mount["mountPath"]).rstrip("/") for mount in self.spec.get("volumeMounts") or ())
+        return any(path == mount or path.startswith(f"{mount}/") for mount in mounts)
+
+
+class _FirstOutput:
+    """Keeps the beginning of the output."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    async def write(self, data: bytes) -> None:
+        self.data += data[: _SHOWN - len(self.data)]
