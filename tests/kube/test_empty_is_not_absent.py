@@ -20,6 +20,8 @@ ROLES = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles"
 POD: Json = {"containers": [{"name": "a", "image": "b"}]}
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
+RULE = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"], "resourceNames": [], "nonResourceURLs": []}
+TERM = [{"key": "k", "operator": "Exists", "values": []}]
 
 
 @pytest.fixture
@@ -239,3 +241,34 @@ async def test_applying_an_empty_map_or_list_again_changes_nothing(
         answers.append(await api.request("PATCH", f"{path}?fieldManager=one", applied, media=APPLY))
     assert [answer.status for answer in answers] == [201, 200]
     assert answers[0].json == answers[1].json
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (ROLES, obj("rbac.authorization.k8s.io/v1", "Role", rules=[RULE])),
+        (
+            "/api/v1/persistentvolumes",
+            obj(
+                "v1",
+                "PersistentVolume",
+                spec={
+                    "capacity": {"storage": "1024Mi"},
+                    "accessModes": ["ReadWriteOnce"],
+                    "hostPath": {"path": "/a"},
+                    "nodeAffinity": {
+                        "required": {"nodeSelectorTerms": [{"matchFields": [], "matchExpressions": TERM}]}
+                    },
+                },
+            ),
+        ),
+    ],
+)
+async def test_update_with_empty_lists_in_atomic_lists_changes_neither_owner_nor_version(
+    api: API, path: str, body: Json
+) -> None:
+    made = await api.request("POST", f"{path}?fieldManager=one", body)
+    assert made.status == 201, made.body
+    sent = {**made.json, **body, "metadata": made.json["metadata"]}
+    again = await api.request("PUT", f"{path}/a?fieldManager=two", sent)
+    assert again.json == made.json
