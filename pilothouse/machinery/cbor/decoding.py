@@ -8,7 +8,7 @@ references, so a value is never larger than its bytes allow.
 from __future__ import annotations
 
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from math import isfinite, modf
 from struct import error as StructError
@@ -50,6 +50,11 @@ from pilothouse.machinery.schema.gotime import TimeError, canonical_time
 
 _NEVER = 1 << 62
 """An index beyond any input."""
+_ITEMS_PER_CHECKPOINT = 32
+_TIME = 1
+"""The tag of times, also for times as text."""
+_NO_KEY = object()
+"""Sentinel: the next item of a map is a key."""
 
 
 class ByteText(str):
@@ -66,9 +71,12 @@ def decode(data: bytes, *, typed: bool = False, tell_bytes: bool = False) -> Any
     """
     reader = _Reader(data, typed, tell_bytes)
     try:
-        value = reader.value(0, 0)
+        value = reader.value()
         if reader.at == len(data):
             return value
+    except UnicodeDecodeError:
+        check(data)
+        raise CborError("cbor: invalid UTF-8 string") from None
     except (CborError, IndexError, StructError):
         check(data)
         raise
@@ -88,48 +96,87 @@ class _Reader:
         self._tell_bytes = tell_bytes
         self.at = 0
 
-    def value(self, depth: int, later: int) -> Any:
-        """`later`: enclosing tag that selects the text encoding of byte strings; 0 = no tag."""
-        checkpoint()
-        first = self._data[self.at]
-        major, info = first >> 5, first & 31
-        if info < 24:
-            argument = info
-            self.at += 1
-        else:
-            major, info, argument = self._head()
-        if BYTES <= major <= TEXT:
-            data = self._take(argument) if info != INDEFINITE else b"".join(self._chunks(major))
-            if major == TEXT:
-                return _utf8(data)
-            if not later and not self._tell_bytes:
-                return data.decode("utf-8", "replace")
-            text = _as_text(data, later)
-            return ByteText(text) if self._tell_bytes else text
-        if major == MAP:
-            return self._map(self._places(info, argument, depth), depth + 1, later)
-        if major == ARRAY:
-            return [self.value(depth + 1, later) for _ in self._places(info, argument, depth)]
-        if major <= NEGATIVE:
-            number = argument if major == UNSIGNED else -1 - argument
-            if argument >= INT64:
-                raise CborError(
-                    f"cbor: cannot unmarshal {NAMES[major]} into Go value of type int64 ({number} overflows Go's int64)"
-                )
-            return number
-        if major == SIMPLE:
-            return self._simple(info, argument)
-        return self._tagged(argument, depth, later)
+    def value(self) -> Any:
+        """Read one data item. The loop has no recursion and few calls, because every byte can be an item."""
+        data, size, at = self._data, self._size, self.at
+        outer: list[tuple[Any, int, Any, int]] = []
+        into: Any = None  # the innermost open collection
+        left, key = 1, _NO_KEY  # items left in the collection, negative until a break; the key that awaits its value
+        inherited = later = 0  # tag that selects the text encoding of byte strings: of the collection, of the next item
+        while True:
+            first = data[at]
+            at += 1
+            if first < 24:
+                value: Any = first
+            elif first == BREAK and left < 0 and key is _NO_KEY:
+                value = into
+                into, left, key, inherited = outer.pop()
+            else:
+                major, info = first >> 5, first & 31
+                argument = info
+                if info >= 24 or major == TAG:
+                    self.at = at
+                    argument = self._argument(major, info)
+                    if major == TAG:
+                        later = self._skip_tags(argument, later)
+                        major, info, argument = self._head()
+                    at = self.at
+                if ARRAY <= major <= MAP:
+                    if len(outer) >= MAX_DEPTH:
+                        raise IndexError
+                    value = [] if major == ARRAY else {}
+                    if argument or info == INDEFINITE:
+                        checkpoint()
+                        outer.append((into, left, key, inherited))
+                        into, left, key, inherited = value, -1 if info == INDEFINITE else argument, _NO_KEY, later
+                        continue
+                elif major == TEXT and info != INDEFINITE and later != _TIME:
+                    start, at = at, at + argument
+                    if at > size:
+                        raise IndexError
+                    value = data[start:at].decode()
+                else:
+                    self.at = at
+                    value = self._scalar(major, info, argument, later)
+                    at = self.at
+            while True:
+                if into is None:
+                    self.at = at
+                    return value
+                if into.__class__ is list:
+                    into.append(value)
+                elif key is not _NO_KEY:
+                    into[key] = value
+                    key = _NO_KEY
+                else:
+                    if not isinstance(value, str):
+                        raise CborError(f"cbor: cannot unmarshal {word_for(value)} into Go value of type string")
+                    if value in into:
+                        raise CborError(
+                            f"cbor: found duplicate map key {quote(value)} at map element index {len(into)}"
+                        )
+                    key = value
+                    break
+                left -= 1
+                if left:
+                    if not left % _ITEMS_PER_CHECKPOINT:
+                        checkpoint()
+                    break
+                value = into
+                into, left, key, inherited = outer.pop()
+            later = inherited
 
     def _head(self) -> tuple[int, int, int]:
         first = self._data[self.at]
         self.at += 1
-        major, info = first >> 5, first & 31
+        return first >> 5, first & 31, self._argument(first >> 5, first & 31)
+
+    def _argument(self, major: int, info: int) -> int:
         if info < 24:
-            return major, info, info
+            return info
         if info == INDEFINITE and BYTES <= major <= MAP:
-            return major, info, 0
-        return major, info, int.from_bytes(self._take(1 << (info - 24) if info < 28 else _NEVER), "big")
+            return 0
+        return int.from_bytes(self._take(1 << (info - 24) if info < 28 else _NEVER), "big")
 
     def _take(self, length: int) -> bytes:
         start = self.at
@@ -140,12 +187,13 @@ class _Reader:
 
     def _chunks(self, major: int) -> Iterator[bytes]:
         while not self._ended():
+            checkpoint()
             kind, info, length = self._head()
             if kind != major or info == INDEFINITE:
                 raise IndexError
             chunk = self._take(length)
             if major == TEXT:
-                _utf8(chunk)
+                chunk.decode()
             yield chunk
 
     def _ended(self) -> bool:
@@ -153,29 +201,25 @@ class _Reader:
         self.at += ended
         return ended
 
-    def _places(self, info: int, count: int, depth: int) -> Iterable[int]:
-        """Yield the item indexes of a collection; iterate while reading."""
-        if depth >= MAX_DEPTH:
-            raise IndexError
-        return self._until_break() if info == INDEFINITE else range(count)
-
-    def _until_break(self) -> Iterator[int]:
-        index = 0
-        while not self._ended():
-            yield index
-            index += 1
-
-    def _map(self, places: Iterable[int], depth: int, later: int) -> dict[str, Any]:
-        members: dict[str, Any] = {}
-        read = self.value
-        for index in places:
-            key = read(depth, later)
-            if not isinstance(key, str):
-                raise CborError(f"cbor: cannot unmarshal {word_for(key)} into Go value of type string")
-            if key in members:
-                raise CborError(f"cbor: found duplicate map key {quote(key)} at map element index {index}")
-            members[key] = read(depth, later)
-        return members
+    def _scalar(self, major: int, info: int, argument: int, later: int) -> Any:
+        if later == _TIME:
+            return rfc3339(self._scalar(major, info, argument, 0))
+        if BYTES <= major <= TEXT:
+            data = self._take(argument) if info != INDEFINITE else b"".join(self._chunks(major))
+            if major == TEXT:
+                return data.decode()
+            if not later and not self._tell_bytes:
+                return data.decode("utf-8", "replace")
+            text = _as_text(data, later)
+            return ByteText(text) if self._tell_bytes else text
+        if major == SIMPLE:
+            return self._simple(info, argument)
+        number = argument if major == UNSIGNED else -1 - argument
+        if argument >= INT64:
+            raise CborError(
+                f"cbor: cannot unmarshal {NAMES[major]} into Go value of type int64 ({number} overflows Go's int64)"
+            )
+        return number
 
     def _simple(self, info: int, argument: int) -> Any:
         if info in FLOATS:
@@ -192,9 +236,10 @@ class _Reader:
             f"simple value {argument} is not recognized"
         )
 
-    def _tagged(self, tag: int, depth: int, later: int) -> Any:
-        """Read the content of a tag. Unknown tags are skipped, at any nesting."""
+    def _skip_tags(self, tag: int, later: int) -> int:
+        """Read nested tags up to their content. Return `later` of the content. Unknown tags are skipped."""
         while True:
+            checkpoint()
             content = self._data[self.at]
             if not self._typed:
                 expect_tag_content(tag, content)
@@ -203,17 +248,10 @@ class _Reader:
             if tag in (BASE64URL, BASE64, BASE16):
                 later = tag
             if tag in (0, 1) and not self._typed:
-                return rfc3339(self.value(depth, 0))
+                return _TIME
             if content >> 5 != TAG:
-                return self.value(depth, later)
+                return later
             _, _, tag = self._head()
-
-
-def _utf8(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise CborError("cbor: invalid UTF-8 string") from None
 
 
 def _as_text(data: bytes, later: int) -> str:

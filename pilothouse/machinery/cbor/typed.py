@@ -48,8 +48,11 @@ def _refuse_text_for_bytes(kind: ObjectType, data: bytes, obj: Json) -> None:
 
 def _decode_exactly(kind: ObjectType, value: Json, data: bytes) -> Decoded:
     """Decode a body that failed the fast path."""
-    if problem_of(kind.node, value) is not None:
-        raise DecodeError(_told(kind, problem_of(kind.node, decode(data, typed=True, tell_bytes=True))))
+    problem = problem_of(kind.node, value)
+    if problem is not None:
+        if isinstance(problem, TypeProblem) and isinstance(problem.offender, str):  # text or bytes?
+            problem = problem_of(kind.node, decode(data, typed=True, tell_bytes=True))
+        raise DecodeError(_told(kind, problem))
     unknown = _first_unknown(kind.node, value)
     strict = () if unknown is None else (f"cbor: found unknown field at map element index {unknown}",)
     return Decoded(kind.fit(collapse(kind.node, value)), strict)

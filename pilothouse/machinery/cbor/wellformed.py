@@ -26,6 +26,7 @@ SELF_DESCRIBED = b"\xd9\xd9\xf7"
 """Head of the self-described tag (55799), which marks objects as CBOR."""
 SELF_DESCRIBED_TAG = 55799
 BREAK = 0xFF
+_FIRST_TAG = 0xC0
 INDEFINITE = 31
 """Additional information of indefinite-length items."""
 FALSE, TRUE, NULL, UNDEFINED = 20, 21, 22, 23
@@ -37,6 +38,7 @@ MAX_DEPTH = 254
 """Nesting limit, equal to the limit of JSON bodies."""
 INT64 = 1 << 63
 
+_ITEMS_PER_CHECKPOINT = 32
 _ARGUMENTS = (">BB", ">BH", ">BI", ">BQ")
 
 
@@ -70,56 +72,84 @@ def check(data: bytes) -> None:
         raise MalformedCbor(f"cbor: {len(data) - end} bytes of extraneous data starting at index {end}")
 
 
-def end_of_item(data: bytes, at: int, depth: int = 0) -> int:
+def end_of_item(data: bytes, at: int) -> int:
     """Return the index after the data item. Raises MalformedCbor."""
-    checkpoint()
-    major, info, argument, at = _head(data, at)
-    if major in (BYTES, TEXT):
-        return _end_of_chunks(data, at, major, depth) if info == INDEFINITE else _behind(data, at, argument, major)
-    if major in (ARRAY, MAP):
-        return _end_of_items(data, at, major, info, argument, depth + 1)
-    if major != TAG:
-        return at
+    size = len(data)
+    outer: list[tuple[int, int]] = []
+    kind, left = TAG, 1  # the innermost open collection, and the items left in it: negative until a break
     while True:
+        if not left % _ITEMS_PER_CHECKPOINT:
+            checkpoint()
+        if left < 0 and _is_break(data, at):
+            if kind == MAP and left % 2 == 0:
+                raise MalformedCbor(_UNEXPECTED_BREAK)
+            at += 1
+            kind, left = outer.pop()
+        else:
+            first = data[at] if at < size else BREAK
+            if first < _FIRST_TAG and first & 31 < 24:
+                major, info, argument, at = first >> 5, first & 31, first & 31, at + 1
+            else:
+                major, info, argument, at = _head(data, at)
+            if major == TAG:
+                at = _end_of_tags(data, at, argument)
+                major, info, argument, at = _head(data, at)
+            if ARRAY <= major <= MAP:
+                count = _count_of_items(major, info, argument, len(outer) + 1)
+                if count:
+                    checkpoint()
+                    outer.append((kind, left))
+                    kind, left = major, count
+                    continue
+            elif BYTES <= major <= TEXT:
+                is_whole = info != INDEFINITE
+                at = _behind(data, at, argument, major) if is_whole else _end_of_chunks(data, at, major)
+        left -= 1
+        while left == 0:
+            if not outer:
+                return at
+            kind, left = outer.pop()
+            left -= 1
+
+
+def _end_of_tags(data: bytes, at: int, tag: int) -> int:
+    """Return the index of the content of nested tags."""
+    while True:
+        checkpoint()
         if at == len(data):
             raise MalformedCbor(_UNEXPECTED_END)
-        if argument in (2, 3):
+        if tag in (2, 3):
             raise _not_accepted(TAG, "bignum")
         if data[at] >> 5 != TAG:
-            return end_of_item(data, at, depth)
-        _, _, argument, at = _head(data, at)
+            return at
+        _, _, tag, at = _head(data, at)
 
 
-def _end_of_items(data: bytes, at: int, major: int, info: int, count: int, depth: int) -> int:
+def _count_of_items(major: int, info: int, count: int, depth: int) -> int:
+    """Return the number of items in a collection, keys included; -1 for an indefinite length."""
     if depth > MAX_DEPTH:
         raise MalformedCbor(f"cbor: exceeded max nested level {MAX_DEPTH}")
     if info == INDEFINITE:
-        count = 0
-        while not _is_break(data, at):
-            at = end_of_item(data, at, depth)
-            count += 1
-        if major == MAP and count % 2:
-            raise MalformedCbor(_UNEXPECTED_BREAK)
-        return at + 1
+        return -1
     if count >= _MAX_INT:
         raise MalformedCbor(f"cbor: {NAMES[major]} length {count} is too large, it would cause integer overflow")
     if major == ARRAY and count > _MAX_ARRAY:
         raise MalformedCbor(f"cbor: exceeded max number of elements {_MAX_ARRAY} for CBOR array")
     if major == MAP and count > _MAX_MAP:
         raise MalformedCbor(f"cbor: exceeded max number of key-value pairs {_MAX_MAP} for CBOR map")
-    for _ in range(count * 2 if major == MAP else count):
-        at = end_of_item(data, at, depth)
-    return at
+    return count * 2 if major == MAP else count
 
 
-def _end_of_chunks(data: bytes, at: int, major: int, depth: int) -> int:
+def _end_of_chunks(data: bytes, at: int, major: int) -> int:
     while not _is_break(data, at):
+        checkpoint()
         kind, info = data[at] >> 5, data[at] & 31
         if kind != major:
             raise MalformedCbor(f"cbor: wrong element type {NAMES[kind]} for indefinite-length {NAMES[major]}")
         if info == INDEFINITE:
             raise MalformedCbor(f"cbor: indefinite-length {NAMES[major]} chunk is not definite-length")
-        at = end_of_item(data, at, depth)
+        _, _, length, at = _head(data, at)
+        at = _behind(data, at, length, major)
     return at + 1
 
 
