@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.machinery.objects import Json, part
-from pilothouse.machinery.status_error import StatusError
-
-_TERMINATING = "NamespaceTerminating"
+from pilothouse.machinery.status_error import NAMESPACE_TERMINATING, StatusError, has_status_cause
 
 
 def is_active(namespace: Json) -> bool:
@@ -14,4 +12,4 @@ def is_active(namespace: Json) -> bool:
 
 def is_refusal_of_terminating_namespace(error: StatusError) -> bool:
     """Return whether a creation was rejected because the namespace is terminating."""
-    return any(cause.get("reason") == _TERMINATING for cause in (error.details or {}).get("causes") or ())
+    return has_status_cause(error, NAMESPACE_TERMINATING)

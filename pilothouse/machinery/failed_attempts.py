@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from pilothouse.machinery.errors import AlreadyExists, Conflict, NotFound
-from pilothouse.machinery.status_error import PilothouseError
-
-_LOST_RACES = (AlreadyExists, Conflict, NotFound)
-"""Another client was faster. The next attempt sees its change."""
+from pilothouse.machinery.errors import AlreadyExists, Conflict, Forbidden, NotFound
+from pilothouse.machinery.status_error import NAMESPACE_TERMINATING, PilothouseError, has_status_cause
 
 
 def log_failed_attempt(
@@ -28,9 +25,16 @@ def log_failed_attempt(
     if final or not expected:
         level = logging.ERROR
     else:
-        level = logging.INFO if all(isinstance(leaf, _LOST_RACES) for leaf in errors) else logging.WARNING
+        level = logging.INFO if all(map(_is_lost_race, errors)) else logging.WARNING
     reasons = "; ".join(dict.fromkeys(str(leaf) or type(leaf).__name__ for leaf in errors))
     log.log(level, f"{message}: %s", *arguments, reasons, exc_info=None if expected else error, stacklevel=2)
+
+
+def _is_lost_race(error: BaseException) -> bool:
+    """Report whether another client was faster. The next attempt sees its change."""
+    if isinstance(error, Forbidden):
+        return has_status_cause(error, NAMESPACE_TERMINATING)
+    return isinstance(error, (AlreadyExists, Conflict, NotFound))
 
 
 def _leaves(error: BaseException) -> list[BaseException]:

@@ -9,6 +9,8 @@ from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
 
 NO_RESOURCE = GroupResource("", "")
+NAMESPACE_TERMINATING = "NamespaceTerminating"
+"""Reason of the cause of a rejected creation in a terminating namespace."""
 
 
 class PilothouseError(Exception):
@@ -56,6 +58,11 @@ class StatusError(PilothouseError):
     def retry_after_seconds(self) -> int:
         """Return the seconds until a retry; 0 if not specified."""
         return int((self.details or {}).get("retryAfterSeconds") or 0)
+
+
+def has_status_cause(error: StatusError, reason: str) -> bool:
+    """Report whether a cause in the details of the error has the reason."""
+    return any(cause.get("reason") == reason for cause in (error.details or {}).get("causes") or ())
 
 
 def details_of(resource: GroupResource, name: str = "", **more: Any) -> Json:

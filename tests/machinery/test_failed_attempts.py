@@ -12,7 +12,7 @@ import pytest
 
 import pilothouse
 from pilothouse.client.rest.errors import ConnectionRefused, RequestTimedOut
-from pilothouse.errors import Conflict, NotFound, PilothouseError
+from pilothouse.errors import Conflict, Forbidden, NotFound, PilothouseError
 from pilothouse.machinery.failed_attempts import log_failed_attempt
 
 PACKAGE = Path(pilothouse.__file__).parent
@@ -36,6 +36,8 @@ LOG = logging.getLogger("attempts")
         (CONFLICT, logging.INFO),
         (NotFound("no pod a"), logging.INFO),
         (ExceptionGroup("", [CONFLICT, NotFound("no pod a")]), logging.INFO),
+        (Forbidden("it is going", details={"causes": [{"reason": "NamespaceTerminating"}]}), logging.INFO),
+        (Forbidden("no"), logging.WARNING),
         (ConnectionRefused("connection refused"), logging.WARNING),
         (RequestTimedOut("timed out"), logging.WARNING),
         (TimeoutError(), logging.WARNING),

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from pilothouse.apiserver.admission.interface import Attributes, Operation, refused
 from pilothouse.machinery.errors import Forbidden, NotFound
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.status_error import NAMESPACE_TERMINATING
 
 NamespacePhase: TypeAlias = Callable[[str], Awaitable[str | None]]
 """Return a namespace's status.phase, or None for a missing namespace."""
@@ -47,7 +48,7 @@ class NamespaceLifecycle(NamespaceReader):
             reason = f"unable to create new content in namespace {namespace} because it is being terminated"
             error = refused(attributes, reason)
             cause = {
-                "reason": "NamespaceTerminating",
+                "reason": NAMESPACE_TERMINATING,
                 "message": f"namespace {namespace} is being terminated",
                 "field": "metadata.namespace",
             }

@@ -15,7 +15,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.failed_attempts import log_failed_attempt
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.server_errors import Timeout
-from pilothouse.machinery.status_error import PilothouseError, StatusError
+from pilothouse.machinery.status_error import PilothouseError, StatusError, has_status_cause
 
 logger = logging.getLogger(__name__)
 
@@ -107,8 +107,7 @@ def is_too_large_resource_version(error: BaseException) -> bool:
     """Report whether the requested resource version is newer than the server's state."""
     if not isinstance(error, StatusError):
         return False
-    causes = (error.details or {}).get("causes") or []
-    if any(cause.get("reason") == "ResourceVersionTooLarge" for cause in causes):
+    if has_status_cause(error, "ResourceVersionTooLarge"):
         return True
     return isinstance(error, Timeout) and "Too large resource version" in error.message
 
