@@ -72,6 +72,36 @@ async def test_empty_list_conflicts_with_the_manager_that_filled_the_list_throug
         assert (emptied.status, "sharedCounters" in emptied.json["spec"]) == (200, False)
 
 
+async def test_updates_through_several_versions_have_an_entry_for_each_version() -> None:
+    def sent(version: str, parameters: Json, expression: str) -> Json:
+        config = [{"opaque": {"driver": "d.example.com", "parameters": parameters}}]
+        spec = {"selectors": [{"cel": {"expression": expression}}], "config": config}
+        return {
+            "apiVersion": f"resource.k8s.io/{version}",
+            "kind": "DeviceClass",
+            "metadata": {"name": "c"},
+            "spec": spec,
+        }
+
+    def entries(answer: Answer) -> dict[str, list[str]]:
+        found = answer.json["metadata"]["managedFields"]
+        return {entry["apiVersion"].partition("/")[2]: list(entry["fieldsV1"]["f:spec"]) for entry in found}
+
+    async with whole_server(**EVERYTHING) as api:
+        classes = "/apis/resource.k8s.io/{}/deviceclasses"
+        made = await api.request(
+            "POST", f"{classes.format('v1beta1')}?fieldManager=m", sent("v1beta1", {"a": 1}, "true")
+        )
+        assert entries(made) == {"v1beta1": ["f:config", "f:selectors"]}
+        for version, body, expected in (
+            ("v1beta2", ({"a": 2}, "true"), {"v1beta1": ["f:selectors"], "v1beta2": ["f:config"]}),
+            ("v1", ({"a": 2}, "false"), {"v1": ["f:selectors"], "v1beta2": ["f:config"]}),
+            ("v1beta1", ({"a": 3}, "true"), {"v1beta1": ["f:config", "f:selectors"]}),
+        ):
+            put = await api.request("PUT", f"{classes.format(version)}/c?fieldManager=m", sent(version, *body))
+            assert entries(put) == expected
+
+
 async def test_conversion_for_field_managers_never_fails_but_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     merges: list[StructuredMerge] = []
 
