@@ -107,7 +107,8 @@ def merge_in_order(
     check_order(field, changed or [], order)
     if live is None and changed is None:
         return None
-    element_type(live or [], changed or [])
+    if element_type(live or [], changed or []) is dict and not field.schema.merge_key:
+        raise _unordered(field, live=live, changed=changed, order=order)
     server_order = _server_order(field, live or [], changed or [])
     if live is None:
         merged = strategic_lists.cleaned(changed, keep_nulls=True)
@@ -115,6 +116,17 @@ def merge_in_order(
         merged = live if changed is None else field.merge(live, changed)
     _check_elements(field, order)
     return field.interleave(merged, order, server_order)
+
+
+def _unordered(
+    field: ListField, *, live: list[Any] | None, changed: list[Any] | None, order: list[Any]
+) -> interface.PatchFailed:
+    """Return the error of a list of objects without merge key. Upstream panics unless the patch empties the list."""
+    first = (live or changed or [])[0]
+    if live is not None and changed is not None:
+        field.merge(live, changed)
+    others = [element for element in order if not isinstance(element, dict)]
+    return strategic_lists.bad_type({}, others[0]) if others else strategic_lists.no_merge_key(first, "")
 
 
 def check_order(field: ListField, changed: list[Any], order: list[Any]) -> None:

@@ -83,7 +83,7 @@ class ListField:
     def identity_of(self, element: Any) -> Hashable:
         """Return the identity of an element: the value of its merge key, or the element itself without a merge key."""
         key = self.schema.merge_key
-        if not key:
+        if not key and not isinstance(element, dict):
             return identity(element)
         if not isinstance(element, dict):
             raise strategic_lists.bad_type({}, element)

@@ -80,6 +80,29 @@ async def test_a_number_beyond_int64_becomes_the_smallest_one_by_a_strategic_pat
     assert patched.json["template"]["metadata"]["generation"] == -(2**63)
 
 
+@pytest.mark.parametrize(
+    ("order", "rules", "message"),
+    [
+        ([], [], "map: map[apiGroups:[apps] resources:[pods] verbs:[get]] does not contain declared merge key: "),
+        (
+            [{"verbs": ["get"]}],
+            [],
+            "map: map[apiGroups:[apps] resources:[pods] verbs:[get]] does not contain declared merge key: ",
+        ),
+        (["x"], [], "expected a map[string]interface {}, but received a string"),
+    ],
+)
+async def test_a_list_of_objects_without_merge_key_has_no_order(
+    server: API, order: list[Any], rules: list[Any], message: str
+) -> None:
+    roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles"
+    role = {"metadata": {"name": "r"}, "rules": [{"verbs": ["get"], "apiGroups": ["apps"], "resources": ["pods"]}]}
+    assert (await server.request("POST", roles, role)).status == 201
+    patch = {"$setElementOrder/rules": order, "rules": rules}
+    refused = await server.request("PATCH", f"{roles}/r", patch, media=STRATEGIC)
+    assert (refused.status, refused.json["message"]) == (500, message)
+
+
 async def test_a_strategic_patch_takes_a_whole_float_for_an_integer(server: API) -> None:
     await create_deployment(server)
     body = orjson.Fragment('{"spec":{"replicas":2.0}}')
