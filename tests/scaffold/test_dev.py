@@ -110,6 +110,23 @@ def test_in_a_cluster_that_is_there_it_is_registered_for_as_long_as_it_runs(proj
         assert GROUP not in _groups(api)
 
 
+@pytest.mark.timeout(600)
+def test_it_says_which_terminating_namespace_it_waits_for(project: Project, tmp_path: Path) -> None:
+    namespace = "/api/v1/namespaces/wardle"
+    held = {"metadata": {"name": "held", "finalizers": ["example.com/held"]}}
+    with Server() as api:
+        assert api.request("POST", "/api/v1/namespaces", {"metadata": {"name": "wardle"}}).status == 201
+        assert api.request("POST", f"{namespace}/configmaps", held).status == 201
+        assert api.request("DELETE", namespace).status == 200
+        command = [*DEV, "--kubeconfig", str(api.kubeconfig)]
+        with RunningCommand(command, project.folder, tmp_path / "output", os.environ) as dev:
+            dev.printed("waiting for the deletion of Namespace wardle: .*(example.com/held in 1 resource instances)")
+            released = {"metadata": {"finalizers": None}}
+            api.request("PATCH", f"{namespace}/configmaps/held", released, media="application/merge-patch+json")
+            dev.printed(f"({GROUP}) is ready")
+            assert dev.interrupt() == 0
+
+
 def test_a_cluster_that_nobody_knows_is_refused(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
