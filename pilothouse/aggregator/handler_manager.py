@@ -14,6 +14,7 @@ from pilothouse.aggregator.apiservice.apiservices import (
     name_to_group_version,
 )
 from pilothouse.aggregator.apiservice.strategy import GROUP_VERSION
+from pilothouse.aggregator.autoregister import with_logged_failures
 from pilothouse.aggregator.discovery.groups import api_group_handler
 from pilothouse.aggregator.proxy.handler import ProxyConfig, ProxyHandler
 from pilothouse.apiserver.http import Handler
@@ -36,7 +37,7 @@ class APIServiceRegistrationController:
         self._api_services = api_services
         self._handlers = handlers
         self._controller: Controller[str] = Controller(
-            _NAME, self._sync, queue=RateLimitingQueue(_NAME, registry=REGISTRY)
+            _NAME, with_logged_failures(self._sync), queue=RateLimitingQueue(_NAME, registry=REGISTRY)
         )
         self.handlers_synced = asyncio.Event()
         """Set once every APIService present at the start has a handler. Earlier 404s are not reliable."""
