@@ -23,6 +23,7 @@ PREFIX = "pilothouse.dev/"
 BEHAVIOR = f"{PREFIX}behavior"
 SIMULATED = f"{PREFIX}simulated"
 _GREATEST_EXIT_CODE = 255
+_MOST_ANSWERS = 100
 _PLAIN = "text/plain; charset=utf-8"
 _SINGLE = {
     f"{PREFIX}start-after": "startAfter",
@@ -247,7 +248,7 @@ def _answers(value: list[Json]) -> tuple[ExecAnswer, ...]:
             _text(answer.get("stderr") or ""),
             _exit_code(answer.get("exitCode") or 0),
         )
-        for answer in value
+        for answer in _few(value)
     )
 
 
@@ -260,8 +261,14 @@ def _http_answers(value: list[Json]) -> tuple[HttpAnswer, ...]:
             _text(answer.get("body") or ""),
             _line(answer.get("contentType") or _PLAIN),
         )
-        for answer in value
+        for answer in _few(value)
     )
+
+
+def _few(answers: list[Json]) -> list[Json]:
+    if len(answers) > _MOST_ANSWERS:
+        raise ValueError(f"must have at most {_MOST_ANSWERS} items")
+    return answers
 
 
 def _path(value: str) -> str:

@@ -28,6 +28,7 @@ ContainerEnded: TypeAlias = Callable[[Json, str, Exceeded], None]
 """Called with pod, container name and exceeded budget."""
 
 _NODE_INDEX: Final = "node of the kubelet"
+_STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 
 
 class Host:
@@ -87,7 +88,7 @@ class Host:
 def container_status(pod: Json, name: str) -> Json:
     """Return the status of the container; empty if absent."""
     status = pod.get("status") or {}
-    for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+    for kind in _STATUSES:
         for container in status.get(kind) or ():
             if container.get("name") == name:
                 found: Json = container
@@ -99,6 +100,13 @@ def running_spec(pod: Json, name: str) -> Json | None:
     """Return the spec of a running container, else None."""
     state = container_status(pod, name).get("state") or {}
     return spec_of(pod, name) if "running" in state else None
+
+
+def running_containers(pod: Json) -> frozenset[str]:
+    """Return the names of the running containers."""
+    status = pod.get("status") or {}
+    statuses = (each for kind in _STATUSES for each in status.get(kind) or ())
+    return frozenset(each["name"] for each in statuses if "running" in (each.get("state") or {}))
 
 
 class KnownPods:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from http import HTTPStatus
+from itertools import islice
 from typing import Final, Protocol
 
 from pilothouse.kinds.pods import node_name
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of, text
 from pilothouse.nodes.behavior.model import ContainerBehavior
-from pilothouse.nodes.kubelet.host import Host, running_spec
+from pilothouse.nodes.kubelet.host import Host, running_containers
 from pilothouse.nodes.pods.ports import is_served, listens
 from pilothouse.nodes.pods.state import containers_of
 
@@ -22,6 +23,8 @@ _MAX_HEAD: Final = 64 * 1024
 _MAX_BODY: Final = 64 * 1024 * 1024
 _PLAIN: Final = "text/plain; charset=utf-8"
 _BODILESS: Final = (204, 304)
+_MOST_CONTAINERS: Final = 64
+"""Running containers of a pod that can listen: their behaviour is parsed for each request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +51,12 @@ class PodPort:
         """Return whether a running container listens on the port."""
         return next(self._listeners(), None) is not None
 
-    def answer(self, method: str, target: str) -> PodAnswer:
-        """Return the response to a request for a path with query."""
+    def answer(self, method: str, target: str) -> PodAnswer | None:
+        """Return the response to a request for a path with query; None if the port is closed."""
         path = target.partition("?")[0] or "/"
         listeners = [*self._listeners()]
+        if not listeners:
+            return None
         for _, behavior in listeners:
             if (answer := behavior.http_answer(self.number, path)) is not None:
                 return PodAnswer(answer.status, answer.body.encode(), answer.content_type)
@@ -61,10 +66,12 @@ class PodPort:
 
     def _listeners(self) -> Iterator[tuple[Json, ContainerBehavior]]:
         """Yield specs and behaviours of the running containers that listen on the port."""
-        for container in containers_of(self.pod):
-            spec, behavior = running_spec(self.pod, container.name), self.host.behavior(self.pod, container.name)
-            if spec is not None and listens(spec, self.number, behavior):
-                yield spec, behavior
+        running = running_containers(self.pod)
+        considered = (container for container in containers_of(self.pod) if container.name in running)
+        for container in islice(considered, _MOST_CONTAINERS):
+            behavior = self.host.behavior(self.pod, container.name)
+            if listens(container.spec, self.number, behavior):
+                yield container.spec, behavior
 
     def _page(self, method: str, target: str) -> bytes:
         page = {
@@ -126,6 +133,8 @@ class PodServer:
 
     async def _answer(self, method: str, path: str, *, goes_on: bool) -> None:
         answer = self.port.answer(method, path)
+        if answer is None:  # the container has ended
+            raise ConnectionResetError
         lines = [f"HTTP/1.1 {answer.status} {_PHRASES.get(answer.status, 'Unknown')}"]
         if answer.has_body:
             lines += [f"Content-Type: {answer.content_type}", f"Content-Length: {len(answer.body)}"]

@@ -101,13 +101,12 @@ class KubeletRoutes:
     def _pod_port(self, request: Request, namespace: str, name: str, port: int, rest: str) -> Response:
         """Answer in place of the pod: its address is not reachable."""
         pod = self.host.pods.get(namespace, name) or {"metadata": {"namespace": namespace, "name": name}}
-        opened = PodPort(self.host, pod, port)
-        if not opened.is_open:
+        query = f"?{request.query_string}" if request.query_string else ""
+        answer = PodPort(self.host, pod, port).answer(request.method, f"/{rest}{query}")
+        if answer is None:
             address = text(pod, "status", "podIP")
             refused = f"dial tcp {f'[{address}]' if ':' in address else address}:{port}: connect: connection refused"
             problem = ServiceUnavailable(f"{UNREACHABLE_SERVICE}{refused}")
             return Response(problem.code, orjson.dumps(problem.status), [*_JSON])
-        query = f"?{request.query_string}" if request.query_string else ""
-        answer = opened.answer(request.method, f"/{rest}{query}")
         headers = [(b"content-type", answer.content_type.encode())] if answer.has_body else []
         return Response(answer.status, answer.body if answer.has_body else b"", headers)
