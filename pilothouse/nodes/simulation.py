@@ -84,6 +84,7 @@ class Simulation:
             self.fleet,
             context.client,
             lambda pod, container, exceeded: self.pods.end_container(pod, container, exceeded),
+            lambda pod, container: self.pods.probe_container(pod, container),
         )
         self.pods = Pods(context, config, self.behaviors, self.fleet, self.stages, self.events, self.host)
 

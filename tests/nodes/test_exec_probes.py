@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from urllib.parse import quote
 
 import pytest
 import pytest_asyncio
@@ -113,6 +114,27 @@ async def test_the_command_of_the_container_changes_the_result(api: API) -> None
     events = api.client(in_process=True).resource("v1", "events", namespace="default")
     message = "Liveness probe failed: cat: /tmp/health: No such file or directory"
     await until_all(events, lambda found: any(each["message"].strip() == message for each in found))
+
+
+async def test_a_command_from_outside_changes_the_result(api: API) -> None:
+    script = "echo ok > /tmp/alive; sleep 3600"
+    health = {"livenessProbe": probe("cat", "/tmp/alive"), "readinessProbe": probe("cat", "/tmp/ready")}
+    await create(api, "outside", {"command": ["sh", "-c", script], **health})
+    await until(pods_of(api), "outside", lambda pod: status_of(pod).get("started") is True)
+
+    async def run(command: str) -> None:
+        target = "/api/v1/nodes/node-1/proxy/run/default/outside/c?cmd="
+        answer = await api.request("POST", target + quote(command))
+        assert answer.status == 200, answer.body
+
+    await run("cat /tmp/alive")
+    await run("touch /tmp/ready")
+    await until(pods_of(api), "outside", is_ready)
+    await run("rm /tmp/ready")
+    unready = await until(pods_of(api), "outside", lambda pod: not is_ready(pod))
+    assert restarts(unready) == 0
+    await run("rm /tmp/alive")
+    await until(pods_of(api), "outside", lambda pod: restarts(pod) > 0)
 
 
 async def test_a_scripted_answer_decides_the_probe(api: API) -> None:

@@ -97,6 +97,10 @@ class Containers:
             files[spec["name"]] = _new_files(pod, space)
         return await _container(pod, spec, objects, files[spec["name"]], budget)
 
+    def has_files(self, pod: Json, spec: Json) -> bool:
+        """Return whether a command has run in the container."""
+        return spec["name"] in self._pods.get(uid_of(pod), (None, {}))[1]
+
     @asynccontextmanager
     async def start(self, pod: Json, spec: Json, objects: Objects, budget: Budget) -> AsyncIterator[Container]:
         """Yield the container as at its start, with private files. Raises ArgumentsTooLong or Killed."""

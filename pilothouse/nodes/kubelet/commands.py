@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.proxy.remote_command import SUCCESS, error_status, exit_status
 from pilothouse.apiserver.serving.upgrade import is_upgrade
 from pilothouse.apiserver.serving.websocket import is_websocket_request
+from pilothouse.machinery import server_time
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of, part
 from pilothouse.machinery.server_errors import InternalError
 from pilothouse.nodes.containers.budget import KILLED, Budget, Cause, Killed, Limits
-from pilothouse.nodes.containers.container import ArgumentsTooLong, Container
+from pilothouse.nodes.containers.container import ArgumentsTooLong, Container, expand
 from pilothouse.nodes.containers.process import MeteredInput, MeteredOutput, NoInput, Process
 from pilothouse.nodes.containers.shell import SHELLS, CommandNotFound, run_command
 from pilothouse.nodes.containers.words import NotSupported
-from pilothouse.nodes.kubelet.host import Host, running_spec
-from pilothouse.nodes.kubelet.logs import LogOptions, log_of
-from pilothouse.nodes.kubelet.session import Interrupted, Session, Terminal, wanted_streams
+from pilothouse.nodes.kubelet.host import Host, container_status, running_spec
+from pilothouse.nodes.kubelet.logs import LogOptions, log_of, seconds_of
+from pilothouse.nodes.kubelet.session import Interrupted, Nowhere, Session, Terminal, wanted_streams
 from pilothouse.nodes.kubelet.spdy_sessions import spdy_session
 from pilothouse.nodes.kubelet.websocket_sessions import websocket_session
+from pilothouse.nodes.pods.probes import exec_probes
 
 _PROMPT: Final = "/ # "
 _INTERRUPTED: Final = 130
@@ -35,6 +39,10 @@ _TOO_LONG: Final = (
     "error executing command in container: failed to exec in container: OCI runtime exec failed: exec failed: unable "
     "to start container process: exec {}: argument list too long: unknown"
 )
+
+
+class _Reached(Exception):
+    """The command of the container has come to the present."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +77,15 @@ class InContainer:
                     objects = await self.host.objects_for(self.pod, self.spec, budget)
                     if not self.host.still_runs(self.pod, self.spec["name"]):
                         raise Killed(Cause.END)
+                    is_new = not self.host.containers.has_files(self.pod, self.spec)
                     container = await self.host.containers.enter(self.pod, self.spec, objects, budget)
+                    if is_new and exec_probes(self.spec):
+                        await self._replay(container, budget)
                     code = await run_command(_process(command, container, session, budget))
                 finally:
                     ending.cancel()
+                    if exec_probes(self.spec):
+                        self.host.commanded(self.pod, self.spec["name"])
         except CommandNotFound as missing:
             return error_status(InternalError.of(_MISSING.format(missing)))
         except ArgumentsTooLong:
@@ -84,6 +97,25 @@ class InContainer:
         except Killed:
             code = KILLED
         return exit_status(code) if code else SUCCESS
+
+    async def _replay(self, container: Container, budget: Budget) -> None:
+        """Give the container the files that its own command has written so far: exec probes depend on them."""
+        running = part(container_status(self.pod, self.spec["name"]), "state", "running")
+        remaining = server_time.wall() - (seconds_of(running.get("startedAt")) or 0.0)
+
+        async def sleep(seconds: float) -> None:
+            nonlocal remaining
+            remaining -= seconds
+            if remaining < 0:
+                raise _Reached
+
+        inside = replace(container, environment={**container.environment})
+        words = [*(self.spec.get("command") or ()), *(self.spec.get("args") or ())]
+        with suppress(_Reached, CommandNotFound, NotSupported):
+            if words:
+                expanded = [expand(word, inside.environment) for word in words]
+                nowhere = MeteredOutput(Nowhere(), budget)
+                await run_command(Process(expanded, inside, NoInput(), nowhere, nowhere, sleep, budget))
 
     async def _end_with_container(self, budget: Budget) -> None:
         while self.host.still_runs(self.pod, self.spec["name"]):

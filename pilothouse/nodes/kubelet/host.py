@@ -26,6 +26,8 @@ from pilothouse.nodes.pods.world import Exceeded
 
 ContainerEnded: TypeAlias = Callable[[Json, str, Exceeded], None]
 """Called with pod, container name and exceeded budget."""
+ContainerCommanded: TypeAlias = Callable[[Json, str], None]
+"""Called with pod and container name."""
 
 _NODE_INDEX: Final = "node of the kubelet"
 _STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
@@ -34,7 +36,8 @@ _STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralCont
 class Host:
     """`pods` and `services`: from informers. `fleet`: the simulated nodes.
 
-    `ended` is called if a container's command, executed for its log, exceeds its budget.
+    `ended` is called if a container's command, executed for its log, exceeds its budget; `commanded` after a command
+    from outside in a container with exec probes.
     """
 
     def __init__(
@@ -45,11 +48,12 @@ class Host:
         fleet: Fleet,
         client: Client,
         ended: ContainerEnded,
+        commanded: ContainerCommanded,
     ) -> None:
         self.containers = Containers()
         self.machine = Machine()
         self.pods = KnownPods(pods, gone=self.containers.forget)
-        self.ended = ended
+        self.ended, self.commanded = ended, commanded
         self._services = services.indexer
         self._behaviors, self._fleet, self._client = behaviors, fleet, client
 

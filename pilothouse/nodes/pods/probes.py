@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-from pilothouse.nodes.behavior.model import READINESS, STARTUP, ContainerBehavior
+from pilothouse.nodes.behavior.model import PROBES, READINESS, STARTUP, ContainerBehavior
 from pilothouse.nodes.pods.ports import path_of, port_of_probe
 from pilothouse.nodes.pods.state import Container, ContainerState
 from pilothouse.nodes.pods.world import ProbeOutcome, World
@@ -28,6 +28,11 @@ _FAILS: Final = (ProbeOutcome(0.0, succeeds=False, output="simulated failure"),)
 
 Timeline: TypeAlias = tuple[ProbeOutcome, ...]
 """Outcomes in the order of their times; the first is at 0."""
+
+
+def exec_probes(spec: Json) -> dict[str, Json]:
+    """Return the exec probes of a container by name."""
+    return {name: probe for name in PROBES if (probe := spec.get(f"{name}Probe")) and probe.get("exec")}
 
 
 @dataclass(frozen=True, slots=True)

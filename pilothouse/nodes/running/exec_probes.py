@@ -2,12 +2,14 @@
 
 The command runs once for each container with exec probes, and the probes run whenever the command sleeps: until then
 nothing can change. Both share one small budget, so the work does not depend on periods and thresholds. A result that
-depends on a program or file that is not simulated is unknown, and counts as a success.
+depends on a program or file that is not simulated is unknown, and counts as a success. After a command from outside
+(`kubectl exec`), the probes run once more, on the files that the command has left.
 """
 
 from __future__ import annotations
 
 import posixpath
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Final, TypeAlias
@@ -16,18 +18,51 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.event_loop import yield_periodically
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, part
-from pilothouse.nodes.behavior.model import PROBES
 from pilothouse.nodes.containers.budget import Budget, Killed, Limits
 from pilothouse.nodes.containers.container import ArgumentsTooLong, Container, expand
 from pilothouse.nodes.containers.process import MeteredOutput, NoInput, Process
 from pilothouse.nodes.containers.shell import CommandNotFound, run_command
 from pilothouse.nodes.containers.words import NotSupported
 from pilothouse.nodes.kubelet.host import Host
-from pilothouse.nodes.pods.state import containers_of
+from pilothouse.nodes.pods.probes import exec_probes
+from pilothouse.nodes.pods.state import ContainerState, PodState, containers_of
 from pilothouse.nodes.pods.world import ProbeOutcome
 
 Outcomes: TypeAlias = Mapping[tuple[str, str], tuple[ProbeOutcome, ...]]
 """(container, probe) → outcomes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecProbes:
+    """What is known about the exec probes of a pod."""
+
+    outcomes: Outcomes = field(default_factory=dict)
+    unknown: frozenset[str] = frozenset()
+    """Containers whose command is not simulated."""
+    later: Mapping[str, tuple[int, Outcomes]] = field(default_factory=dict)
+    """Container → its number of restarts, and its outcomes in this run, after a command from outside."""
+
+    def now(self, state: PodState) -> Outcomes:
+        """Return the outcomes for the current runs of the containers."""
+        valid = (
+            outcomes
+            for name, (restarts, outcomes) in self.later.items()
+            if name in state.containers and state.containers[name].restarts == restarts
+        )
+        return ChainMap(*(dict(outcomes) for outcomes in valid), dict(self.outcomes)) if self.later else self.outcomes
+
+    def with_later(self, container: str, state: ContainerState, found: Mapping[str, ProbeOutcome]) -> ExecProbes:
+        """Return a copy in which the outcomes of the container's current run are replaced from their time on."""
+        restarts, before = self.later.get(container, (state.restarts, self.outcomes))
+        before = before if restarts == state.restarts else self.outcomes
+        changed: dict[tuple[str, str], tuple[ProbeOutcome, ...]] = {}
+        for probe, outcome in found.items():
+            past = [each for each in before.get((container, probe), ()) if each.after < outcome.after]
+            if not past or past[-1].succeeds != outcome.succeeds:
+                past = [*past[-_MOST_LOOKS:], outcome if past else replace(outcome, after=0.0)]
+            changed[container, probe] = (replace(past[0], after=0.0), *past[1:])
+        return replace(self, later={**self.later, container: (state.restarts, changed)})
+
 
 _LIMITS: Final = Limits(steps=2000, held=4 << 20, written=1 << 20, processor_seconds=0.05, wall_seconds=30.0)
 _MOST_LOOKS: Final = 64
@@ -36,12 +71,12 @@ _SHOWN: Final = 1024
 _UNKNOWN: Final = (CommandNotFound, NotSupported, ArgumentsTooLong)
 
 
-async def exec_outcomes(host: Host, pod: Json) -> Outcomes:
+async def find_outcomes(host: Host, pod: Json) -> ExecProbes:
     """Return the outcomes of the exec probes of all containers, from the start of each container on."""
     outcomes: dict[tuple[str, str], tuple[ProbeOutcome, ...]] = {}
+    unknown: set[str] = set()
     async for container in yield_periodically(containers_of(pod)):
-        probes = {name: probe for name in PROBES if (probe := container.probe(name)) and probe.get("exec")}
-        if not probes:
+        if not (probes := exec_probes(container.spec)):
             continue
         trial = _Trial(container.spec, probes)
         try:
@@ -49,10 +84,29 @@ async def exec_outcomes(host: Host, pod: Json) -> Outcomes:
                 objects = await host.objects_for(pod, container.spec, budget)
                 async with host.containers.start(pod, container.spec, objects, budget) as inside:
                     await trial.run(inside, budget)
+                    if inside.has_unknown_programs or not trial.is_known:
+                        unknown.add(container.name)
         except (ArgumentsTooLong, Killed):
-            pass  # the outcomes so far are valid
+            unknown.add(container.name)  # the outcomes so far are valid
         outcomes |= {(container.name, name): (*found,) for name, found in trial.outcomes.items() if found}
-    return outcomes
+    return ExecProbes(outcomes, frozenset(unknown))
+
+
+async def current_outcomes(
+    host: Host, pod: Json, spec: Json, *, after: float, is_known: bool
+) -> Mapping[str, ProbeOutcome]:
+    """Run the probes on the files that commands from outside have left, `after` seconds after the container start."""
+    trial = _Trial(spec, exec_probes(spec), now=after, is_known=is_known)
+    found: dict[str, ProbeOutcome] = {}
+    try:
+        async with host.machine.process(_LIMITS) as budget:
+            objects = await host.objects_for(pod, spec, budget)
+            inside = await host.containers.enter(pod, spec, objects, budget)
+            for name, probe in trial.probes.items():
+                found[name] = await trial.probe(inside, probe, budget)
+    except (ArgumentsTooLong, Killed):
+        pass  # the outcomes so far are valid
+    return found
 
 
 class _TimedOut(Exception):
@@ -104,14 +158,15 @@ class _Trial:
         if self.looks > _MOST_LOOKS:
             raise _Finished
         for name, probe in self.probes.items():
-            outcome = await self._probe(container, probe, budget)
+            outcome = await self.probe(container, probe, budget)
             found = self.outcomes.setdefault(name, [])
             if found and found[-1].after == outcome.after:
                 found.pop()
             if not found or found[-1].succeeds != outcome.succeeds:
                 found.append(replace(outcome, after=outcome.after if found else 0.0))
 
-    async def _probe(self, container: Container, probe: Json, budget: Budget) -> ProbeOutcome:
+    async def probe(self, container: Container, probe: Json, budget: Budget) -> ProbeOutcome:
+        """Run the probe on the current files. Raises Killed."""
         command = part(probe, "exec").get("command") or [""]
         timeout, slept = float(probe.get("timeoutSeconds") or 1), 0.0
         await budget.spend(steps=1 + len(container.environment) // 64)

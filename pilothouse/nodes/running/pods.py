@@ -92,6 +92,14 @@ class Pods:
             record.exceeded[container] = exceeded
             self._agenda.add(key)
 
+    def probe_container(self, pod: Json, container: str) -> None:
+        """Run the exec probes of a container again, after a command from outside."""
+        key = meta_namespace_key(pod)
+        record = self._records.get(key)
+        if record is not None and uid_of(record.pod) == uid_of(pod):
+            record.commanded.add(container)
+            self._agenda.add(key)
+
     def _updated(self, old: Json, new: Json) -> None:
         if is_set_back(old, new):
             self._forget(meta_namespace_key(old))

@@ -21,6 +21,7 @@ from pilothouse.machinery.event_loop import yield_periodically
 from pilothouse.machinery.objects import Json, items, metadata, name_of, namespace_of, part, resource_version_of, uid_of
 from pilothouse.nodes.behavior.behaviors import Behaviors
 from pilothouse.nodes.config import SimulationConfig
+from pilothouse.nodes.containers.container import spec_of
 from pilothouse.nodes.fleet.addresses import PodAddresses
 from pilothouse.nodes.fleet.node_object import address_of, cidr_of
 from pilothouse.nodes.kubelet.host import Host
@@ -31,7 +32,7 @@ from pilothouse.nodes.pods.state import PodState
 from pilothouse.nodes.pods.status import Addresses, new_status
 from pilothouse.nodes.pods.world import Exceeded, Obstacle, Refusal, World
 from pilothouse.nodes.running.events import NodeEvents
-from pilothouse.nodes.running.exec_probes import Outcomes, exec_outcomes
+from pilothouse.nodes.running.exec_probes import ExecProbes, current_outcomes, find_outcomes
 from pilothouse.nodes.running.prerequisites import Prerequisites, start_errors
 from pilothouse.nodes.stages.stages import Stages
 
@@ -60,8 +61,10 @@ class Record:
     """Containers that exceeded their budget."""
     start_errors: dict[str, str] = field(default_factory=dict)
     """Containers that cannot be started → reason."""
-    probes: Outcomes | None = None
+    probes: ExecProbes | None = None
     """Outcomes of exec probes; None before they are known."""
+    commanded: set[str] = field(default_factory=set)
+    """Containers with exec probes in which a command from outside has run since the last step."""
     tries: int = 0
     """Number of prerequisite checks."""
     follows_stages: bool = False
@@ -146,7 +149,8 @@ class Steps:
             record.state, record.follows_stages = restore(record.pod, self._clock.wall()), False
         retry = await self._clear(record)
         if record.probes is None and not record.is_deleting and (record.is_cleared or record.obstacle is not None):
-            record.probes = await exec_outcomes(self._host, record.pod)
+            record.probes = await find_outcomes(self._host, record.pod)
+        await self._probe_again(record)
         allocatable = part(node, "status", "allocatable")
         behavior = partial(self._behaviors.of_container, record.pod)
         world = World(
@@ -158,7 +162,7 @@ class Steps:
             record.refusal,
             record.exceeded,
             record.start_errors,
-            record.probes or {},
+            {} if record.probes is None else record.probes.now(record.state),
         )
         now = self._clock.wall()
         step = await offload_by_size(_size(record.pod), advance, record.pod, record.state, world, now)
@@ -191,6 +195,17 @@ class Steps:
         if not record.obstacle.container:
             await self._record_events(record, mount_failed(record.obstacle.message))
         return self._clock.wall() + min(_FIRST_RETRY * 2.0 ** min(record.tries - 1, 10), _LONGEST_RETRY)
+
+    async def _probe_again(self, record: Record) -> None:
+        """Run the exec probes of containers whose files a command from outside may have changed."""
+        while record.commanded and record.probes is not None:
+            name = record.commanded.pop()
+            state, spec = record.state.containers.get(name), spec_of(record.pod, name)
+            if state is None or not state.runs or spec is None:
+                continue
+            is_known, after = name not in record.probes.unknown, self._clock.wall() - state.since
+            found = await current_outcomes(self._host, record.pod, spec, after=after, is_known=is_known)
+            record.probes = record.probes.with_later(name, state, found)
 
     async def _record_events(self, record: Record, events: Iterable[PodEvent]) -> None:
         async for event in yield_periodically(events):
