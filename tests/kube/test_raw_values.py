@@ -76,6 +76,23 @@ async def test_a_patch_makes_the_text_compact_and_so_changes_what_may_not_change
     assert (await api.request("PUT", f"{REVISIONS}/a", revision('{"a": 1}'))).status == 200
 
 
+@pytest.mark.parametrize(
+    ("data", "media", "status"),
+    [
+        ('{"a":"\\u00e9"}', MERGE, 200),
+        ('{"a":"\\u003c"}', MERGE, 200),
+        ('{"a":"<"}', MERGE, 422),
+        ('{"a":"\\u003c"}', STRATEGIC, 200),
+        ('{"a":"\\u00e9"}', STRATEGIC, 422),
+    ],
+)
+async def test_a_patch_of_other_fields_writes_the_text_with_the_escapes_of_go(
+    api: API, data: str, media: str, status: int
+) -> None:
+    await api.request("POST", REVISIONS, revision(data))
+    assert (await api.request("PATCH", f"{REVISIONS}/a", {"revision": 2}, media=media)).status == status
+
+
 async def test_a_patch_of_compact_text_changes_nothing(api: API) -> None:
     await api.request("POST", REVISIONS, revision('{"b":1,"a":2}'))
     answer = await api.request("PATCH", f"{REVISIONS}/a", {"revision": 2}, media=MERGE)

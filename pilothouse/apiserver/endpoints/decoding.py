@@ -11,6 +11,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch.interface import PatchSchema
+from pilothouse.machinery.schema.raw_json import RawFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,10 @@ class ObjectDecoder(Protocol):
     @property
     def patch_schema(self) -> PatchSchema | None:
         """The schema for strategic merge patches; None if the kind does not support them."""
+
+    @property
+    def raw_fields(self) -> RawFields | None:
+        """Fields with preserved source text; None without such fields."""
 
     @property
     def atom(self) -> Atom:

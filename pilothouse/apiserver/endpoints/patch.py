@@ -22,6 +22,7 @@ from pilothouse.apiserver.tracing.spans import event
 from pilothouse.apiserver.tracing.verb_spans import traced
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.schema.raw_json import keep_unchanged_raw
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.endpoints.patchers import ObjectPatcher
@@ -84,5 +85,7 @@ class PatchMechanism:
         obj = self.patcher.apply(self.scope.shown(copy_of(existing)))
         self.scope.served.default(obj)
         new = self.scope.to_stored(obj)
+        if (raw_fields := self.scope.served.decoder.raw_fields) is not None:
+            keep_unchanged_raw(raw_fields, new, existing)
         self.scope.field_manager.update(existing, new, self.manager)
         return new

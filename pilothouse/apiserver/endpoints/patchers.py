@@ -12,7 +12,6 @@ from pilothouse.apiserver.endpoints.negotiation import JSON_PATCH, MERGE_PATCH, 
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.machinery.codec.json import JsonError, ParsedJson, dump_spelled, parse_printed, parse_spelled
-from pilothouse.machinery.codec.json_syntax import interpretation_error
 from pilothouse.machinery.errors import BadRequest, Invalid, RequestEntityTooLarge
 from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.gofmt import escape_html, go_value, not_an_object
@@ -105,9 +104,6 @@ class JsonPatcher(_Patcher):
         self.operations = _translated(lambda: json_patch.decode(self.patch, strict=self.strict))
         duplicates = [f"json patch {e}" for e in self.strict_errors]
         self.strict_errors = sorted([*duplicates, *self.operations.strict_errors], key=_operation_at)
-
-    def unchecked_error(self, body: bytes, error: JsonError) -> str:
-        return interpretation_error(body) or str(error)
 
     def apply(self, current: Json) -> Json:
         patched = _translated(lambda: self.operations.apply(_in_go_order(current)))

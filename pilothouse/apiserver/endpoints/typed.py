@@ -28,6 +28,7 @@ from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch.interface import PatchSchema
 from pilothouse.machinery.schema import types
 from pilothouse.machinery.schema.object_type import DecodeError, ObjectType
+from pilothouse.machinery.schema.raw_json import RawFields
 
 _META = "meta.k8s.io"
 _TYPE_META = frozenset({"apiVersion", "kind"})
@@ -55,6 +56,10 @@ class TypedDecoder:
     @property
     def patch_schema(self) -> PatchSchema | None:
         return self.type.patch_schema
+
+    @property
+    def raw_fields(self) -> RawFields | None:
+        return self.type.raw_fields
 
     @cached_property
     def atom(self) -> Atom:

@@ -23,6 +23,7 @@ from pilothouse.machinery.patch.interface import PatchSchema
 from pilothouse.machinery.schema.examine import examine
 from pilothouse.machinery.schema.object_type import DecodeError
 from pilothouse.machinery.schema.printing import canonical_object_meta
+from pilothouse.machinery.schema.raw_json import RawFields
 from pilothouse.machinery.schema.tree import object_meta_type
 from pilothouse.machinery.server_errors import InternalError
 
@@ -48,6 +49,10 @@ class UnstructuredDecoder:
 
     @property
     def patch_schema(self) -> PatchSchema | None:
+        return None
+
+    @property
+    def raw_fields(self) -> RawFields | None:
         return None
 
     @property

@@ -183,7 +183,8 @@ def canonical_object_meta(value: Any) -> Json:
 
 def object_meta_in_messages(meta: Json) -> Json:
     """Return metadata as error messages show it: without empty fields, fields in Go's order, sorted keys of maps."""
-    return _in_go_order(object_meta_type(), canonical_object_meta(meta))
+    ordered: Json = _in_go_order(object_meta_type(), canonical_object_meta(meta))
+    return ordered
 
 
 def _in_go_order(node: TypeNode, value: Any) -> Any:

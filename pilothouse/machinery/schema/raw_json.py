@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.gofmt import escape_html
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.nodes import NodeKind, TypeNode
 
@@ -106,14 +107,33 @@ def keep_raw(fields: RawFields, data: bytes, obj: Json) -> None:
 
 
 def sort_raw(fields: RawFields, value: Any) -> Any:
-    """Sort the keys of raw values, as Go's text of a map, in place; return the value."""
+    """Give raw values the text that Go writes for a map, with sorted keys, in place; return the value."""
     if fields.is_here:
-        return orjson.loads(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
+        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        ordered = orjson.loads(text)
+        return RawObject.of(ordered, escape_html(text.decode()).encode()) if isinstance(ordered, dict) else ordered
     if isinstance(value, list) and fields.element is not None:
         value[:] = [sort_raw(fields.element, item) for item in value]
     elif isinstance(value, dict):
         value |= {name: sort_raw(inner, value[name]) for name, inner in (fields.fields or {}).items() if name in value}
     return value
+
+
+def keep_unchanged_raw(fields: RawFields, new: Any, old: Any) -> Any:
+    """Give raw values of `new` that equal those of `old` the text with which Go prints the old ones, in place; return
+    `new`."""
+    if fields.is_here:
+        if not isinstance(old, RawObject) or isinstance(new, RawObject) or dict(old) != new:
+            return new
+        return RawObject.of(new, escape_html(compact(old.raw).decode()).encode())
+    if isinstance(new, list) and isinstance(old, list) and fields.element is not None:
+        element = fields.element
+        new[: len(old)] = [keep_unchanged_raw(element, *both) for both in zip(new, old, strict=False)]
+    elif isinstance(new, dict) and isinstance(old, dict):
+        for name, inner in (fields.fields or {}).items():
+            if name in new and name in old:
+                new[name] = keep_unchanged_raw(inner, new[name], old[name])
+    return new
 
 
 def _after_space(text: str, at: int) -> int:
