@@ -40,31 +40,34 @@ async def patch(server: API, api_version: str, manager: str, media: str = "apply
     return await server.request("PATCH", path, body, media=f"application/{media}")
 
 
-def owners(obj: Json) -> dict[str, Json]:
-    return {entry["manager"]: entry["fieldsV1"]["f:spec"] for entry in obj["metadata"]["managedFields"]}
+UNDECLARED = ".spec.{}: field not declared in schema"
+NEW = "failed to convert new object"
+PRUNE = "failed to prune fields: failed to convert merged object to last applied version"
 
 
-async def test_field_of_the_stored_version_is_applied_although_a_manager_uses_a_version_without_it(server: API) -> None:
-    assert (await patch(server, "v1beta1", "first", both="x")).status == 201
-    applied = await patch(server, "v1", "second", stored="y")
-    assert (applied.status, applied.json["spec"]) == (200, {"both": "x", "stored": "y"})
-    assert owners(applied.json) == {"first": {"f:both": {}}, "second": {"f:stored": {}}}
+@pytest.mark.parametrize(
+    ("first", "second", "spec", "reason"),
+    [
+        ("v1", "v1beta1", {"beta": "y"}, UNDECLARED.format("beta")),
+        ("v1", "v1beta1", {"other": 5}, ".spec.other: expected string, got"),
+        ("v1beta1", "v1", {"stored": "y"}, UNDECLARED.format("stored")),
+    ],
+)
+async def test_apply_of_a_field_that_does_not_fit_the_version_of_a_manager_names_the_failed_step(
+    server: API, first: str, second: str, spec: Json, reason: str
+) -> None:
+    assert (await patch(server, first, "one", both="x")).status == 201
+    for manager, step in (("one", PRUNE), ("two", NEW)):
+        refused = await patch(server, second, manager, **spec)
+        assert (refused.status, refused.json["message"].startswith(f"{step}: {reason}")) == (500, True), refused.body
+    assert (await patch(server, second, "two", both="x")).status == 200
 
 
-async def test_update_of_a_field_of_the_stored_version_keeps_the_managers_of_other_versions(server: API) -> None:
+async def test_update_of_a_field_that_the_version_of_a_manager_does_not_declare_drops_all_managers(server: API) -> None:
     assert (await patch(server, "v1beta1", "first", both="x")).status == 201
     updated = await patch(server, "v1", "second", media="merge-patch+json", stored="y")
-    assert owners(updated.json) == {"first": {"f:both": {}}, "second": {"f:stored": {}}}
-
-
-async def test_refused_apply_names_the_step_that_failed(server: API) -> None:
-    assert (await patch(server, "v1", "first", both="x")).status == 201
-    undeclared, other = ".spec.beta: field not declared in schema", ".spec.other: expected string, got"
-    prune = "failed to prune fields: failed to convert merged object to last applied version"
-    for manager, step in (("first", prune), ("second", "failed to convert new object")):
-        for spec, reason in ({"beta": "y"}, undeclared), ({"other": 5}, other):
-            refused = await patch(server, "v1beta1", manager, **spec)
-            assert (refused.status, refused.json["message"].startswith(f"{step}: {reason}")) == (500, True)
+    assert (updated.status, updated.json["spec"]) == (200, {"both": "x", "stored": "y"})
+    assert "managedFields" not in updated.json["metadata"]
 
 
 async def test_list_in_pages_shows_the_fields_of_the_requested_version_only(server: API) -> None:

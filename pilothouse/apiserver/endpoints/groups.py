@@ -56,6 +56,8 @@ class ServedResource:
     to_stored: Callable[[Json], Json] | None = None
     """Converts from this version to the stored form; None if they are identical."""
     from_stored: Callable[[Json], Json] | None = None
+    whole_from_stored: Callable[[Json], Json] | None = None
+    """Like `from_stored`, but fields that this version does not declare stay; None if `from_stored` drops no field."""
     convert_field: fields.Transform | None = None
     """Rejects field labels that the kind does not support."""
     columns: Sequence[Column] = DEFAULT_COLUMNS

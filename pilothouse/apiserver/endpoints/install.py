@@ -158,7 +158,11 @@ def _form(served: ServedResource, resource: GroupVersionResource, waiting: Waiti
 def field_manager(served: ServedResource, versions: Sequence[APIVersion]) -> FieldManager:
     forms = {
         other.kind.api_version: VersionForm(
-            other.kind.api_version, other.decoder, to_stored=other.to_stored, from_stored=other.from_stored
+            other.kind.api_version,
+            other.decoder,
+            to_stored=other.to_stored,
+            from_stored=other.from_stored,
+            whole_from_stored=other.whole_from_stored,
         )
         for version in versions
         for other in version.resources

@@ -21,16 +21,26 @@ def relabelled(obj: Json, api_version: str) -> Json:
     return {**obj, "apiVersion": api_version}
 
 
-def from_stored(
+def whole_from_stored(
     resource: CustomResource, version: Version, convert: Convert = relabelled
 ) -> Callable[[Json], Json] | None:
-    """Return the conversion from the stored version; None for the stored version itself."""
+    """Return the conversion from the stored version that keeps undeclared fields; None for the stored version."""
     if version.storage:
         return None
     api_version = resource.kind(version.name).api_version
+    return lambda obj: convert(obj, api_version)
+
+
+def from_stored(
+    resource: CustomResource, version: Version, convert: Convert = relabelled
+) -> Callable[[Json], Json] | None:
+    """Return the conversion from the stored version, which drops undeclared fields; None for the stored version."""
+    whole = whole_from_stored(resource, version, convert)
+    if whole is None:
+        return None
 
     def from_stored_version(obj: Json) -> Json:
-        converted = convert(obj, api_version)
+        converted = whole(obj)
         resource.schemas.of(version.name).prune(converted, drop_invalid=True)
         return converted
 

@@ -23,7 +23,14 @@ from pilothouse.extensions.conversion.converter import ConvertedValues, WebhookC
 from pilothouse.extensions.conversion.on_demand import ConvertingRegistry
 from pilothouse.extensions.conversion.store import ConvertingStore, Forms
 from pilothouse.extensions.customresources.columns import columns_of, scale_columns
-from pilothouse.extensions.customresources.conversion import Convert, from_stored, on_read, relabelled, to_stored
+from pilothouse.extensions.customresources.conversion import (
+    Convert,
+    from_stored,
+    on_read,
+    relabelled,
+    to_stored,
+    whole_from_stored,
+)
 from pilothouse.extensions.customresources.model import CustomResource, Version
 from pilothouse.extensions.customresources.scale import CustomResourceScaleStore, ScaleDecoder, ScalePaths
 from pilothouse.extensions.customresources.strategy import CustomResourceStatusStrategy, CustomResourceStrategy
@@ -130,6 +137,7 @@ def _served(
         default=lambda obj: rules.default(resource, version, obj),
         to_stored=to_stored(resource, version, convert),
         from_stored=from_stored(resource, version, convert),
+        whole_from_stored=whole_from_stored(resource, version, convert),
         convert_field=supported_fields(_selectable_labels(resource, version)),
         columns=columns_of(version),
         columns_of_version=True,

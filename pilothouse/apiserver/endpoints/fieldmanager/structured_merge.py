@@ -33,6 +33,8 @@ class VersionForm:
     decoder: ObjectDecoder
     to_stored: Callable[[Json], Json] | None = None
     from_stored: Callable[[Json], Json] | None = None
+    whole_from_stored: Callable[[Json], Json] | None = None
+    """Like `from_stored`, but undeclared fields stay; None if `from_stored` drops no field."""
 
     def typed(self, obj: Json) -> Typed:
         """Return an object of this version with its schema. Duplicate list items are allowed. Raises TypedError."""
@@ -57,6 +59,13 @@ class VersionForm:
     def served(self, obj: Json) -> Json:
         return obj if self.from_stored is None else self.from_stored(copy_with_text(obj))
 
+    def whole(self, obj: Json) -> Json:
+        """Return a stored object in this version with fields that this version does not declare. A dropped field
+        would look removed by its manager."""
+        if self.from_stored is None or self.whole_from_stored is None:
+            return self.served(obj)
+        return self.whole_from_stored(copy_with_text(obj))
+
 
 def copy_of(obj: Json) -> Json:
     """Return a copy that the callee may modify."""
@@ -77,7 +86,7 @@ class VersionConverter:
         there, here = self.forms.get(api_version), self.forms.get(typed.api_version)
         if there is None or here is None:
             return None
-        converted = there.served(here.stored(typed.value))
+        converted = there.whole(here.stored(typed.value))
         check(there.decoder.atom, converted)
         return Typed(there.decoder.atom, converted, api_version)
 
