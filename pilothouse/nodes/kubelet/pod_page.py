@@ -11,10 +11,11 @@ from http import HTTPStatus
 from itertools import islice
 from typing import Final, Protocol
 
+from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.kinds.pods import node_name
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, name_of, namespace_of, text
-from pilothouse.nodes.behavior.model import ContainerBehavior
+from pilothouse.machinery.objects import Json, annotations_of, items, name_of, namespace_of, text
+from pilothouse.nodes.behavior.model import BEHAVIOR, ContainerBehavior
 from pilothouse.nodes.kubelet.host import Host, running_containers
 from pilothouse.nodes.pods.ports import is_served, listens
 from pilothouse.nodes.pods.state import containers_of
@@ -25,6 +26,8 @@ _PLAIN: Final = "text/plain; charset=utf-8"
 _BODILESS: Final = (204, 304)
 _MOST_CONTAINERS: Final = 64
 """Running containers of a pod that can listen: their behaviour is parsed for each request."""
+_PARSING: Final = 4
+"""Cost of parsing a byte of behaviour, relative to decoding a byte of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +49,22 @@ class PodPort:
     pod: Json
     number: int
 
-    @property
-    def is_open(self) -> bool:
+    async def is_open(self) -> bool:
         """Return whether a running container listens on the port."""
-        return next(self._listeners(), None) is not None
+        return await offload_by_size(self._size, next, self._listeners(), None) is not None
 
-    def answer(self, method: str, target: str) -> PodAnswer | None:
+    async def answer(self, method: str, target: str) -> PodAnswer | None:
         """Return the response to a request for a path with query; None if the port is closed."""
+        return await offload_by_size(self._size, self._answer, method, target)
+
+    @property
+    def _size(self) -> int:
+        """Return the approximate bytes of annotations to parse, which decide on offloading."""
+        kinds = ("containers", "initContainers", "ephemeralContainers")
+        containers = min(sum(len(items(self.pod, "spec", kind)) for kind in kinds), _MOST_CONTAINERS)
+        return _PARSING * containers * len(annotations_of(self.pod).get(BEHAVIOR) or "")
+
+    def _answer(self, method: str, target: str) -> PodAnswer | None:
         path = target.partition("?")[0] or "/"
         listeners = [*self._listeners()]
         if not listeners:
@@ -132,7 +144,7 @@ class PodServer:
         return True
 
     async def _answer(self, method: str, path: str, *, goes_on: bool) -> None:
-        answer = self.port.answer(method, path)
+        answer = await self.port.answer(method, path)
         if answer is None:  # the container has ended
             raise ConnectionResetError
         lines = [f"HTTP/1.1 {answer.status} {_PHRASES.get(answer.status, 'Unknown')}"]

@@ -118,7 +118,7 @@ class _Forwarding:
 
 async def _serve_port(port: PodPort, stream: ByteStream) -> str:
     """Serve one connection to the port. Returns the error of a kubelet for a closed port; empty otherwise."""
-    if port.is_open:
+    if await port.is_open():
         await PodServer(port, stream).run()
         return ""
     number, uid = port.number, uid_of(port.pod)

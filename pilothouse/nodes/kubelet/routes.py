@@ -82,7 +82,7 @@ class KubeletRoutes:
             case ["portForward", namespace, name, *_]:
                 return port_forward(self.host, request, namespace, name)
             case ["podPorts", namespace, name, port, *rest] if port.isdecimal():
-                return self._pod_port(request, namespace, name, int(port), "/".join(rest))
+                return await self._pod_port(request, namespace, name, int(port), "/".join(rest))
             case ["pods" | "runningpods"]:
                 pods = [*self.host.pods.on_node(node)]
                 return Response(200, orjson.dumps({"kind": "PodList", "apiVersion": "v1", "items": pods}), [*_JSON])
@@ -98,11 +98,11 @@ class KubeletRoutes:
                 return Response(200, resource_metrics(self.host, node), [*_TEXT])
         return Response(404, b"404 page not found\n", [*_TEXT])
 
-    def _pod_port(self, request: Request, namespace: str, name: str, port: int, rest: str) -> Response:
+    async def _pod_port(self, request: Request, namespace: str, name: str, port: int, rest: str) -> Response:
         """Answer in place of the pod: its address is not reachable."""
         pod = self.host.pods.get(namespace, name) or {"metadata": {"namespace": namespace, "name": name}}
         query = f"?{request.query_string}" if request.query_string else ""
-        answer = PodPort(self.host, pod, port).answer(request.method, f"/{rest}{query}")
+        answer = await PodPort(self.host, pod, port).answer(request.method, f"/{rest}{query}")
         if answer is None:
             address = text(pod, "status", "podIP")
             refused = f"dial tcp {f'[{address}]' if ':' in address else address}:{port}: connect: connection refused"
