@@ -7,6 +7,7 @@ last exchange are complete.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from typing import Final, cast
 
@@ -19,8 +20,19 @@ from pilothouse.apiserver.outbound.failures import BackendFailed, broken_connect
 
 _HIGH_WATER: Final = 512 << 10
 _LOW_WATER: Final = 256 << 10
-INPUT: Final = memoryview(bytearray(256 << 10))
-"""Receive buffer shared by all connections: the event loop fills and delivers it in a single step."""
+
+
+class ReceiveBuffer(threading.local):
+    """The receive buffer of all connections of an event loop, which fills and delivers it in a single step.
+
+    Other threads have their own: TLS fills it without holding the interpreter.
+    """
+
+    def __init__(self) -> None:
+        self.view = memoryview(bytearray(256 << 10))
+
+
+INPUT: Final = ReceiveBuffer()
 
 
 class BackendConnection(BackendExchange, asyncio.BufferedProtocol):
@@ -76,13 +88,13 @@ class BackendConnection(BackendExchange, asyncio.BufferedProtocol):
         self.send_end()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return INPUT
+        return INPUT.view
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._ended:
             self._fail("unsolicited response received on idle HTTP channel")
             return
-        self._parse(bytes(INPUT[:nbytes]))
+        self._parse(bytes(INPUT.view[:nbytes]))
         if self._waiting_bytes > _HIGH_WATER and self._reading:
             self._reading = False
             self.transport.pause_reading()

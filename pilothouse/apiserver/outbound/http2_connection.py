@@ -116,11 +116,11 @@ class Http2BackendConnection(FrameDispatcher[BackendStream], asyncio.BufferedPro
     # Reading and writing
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return INPUT
+        return INPUT.view
 
     def buffer_updated(self, nbytes: int) -> None:
         self._heard = True
-        self.receive(bytes(INPUT[:nbytes]))
+        self.receive(bytes(INPUT.view[:nbytes]))
 
     def handle(self, arrived: Iterable[Frame]) -> None:
         if self._unhandled is not None:
