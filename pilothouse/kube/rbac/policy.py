@@ -102,6 +102,8 @@ class RBACPolicy:
             remaining.pop(key, None)
             if not remaining:
                 names.pop(grant.subject.name, None)
+            if not names:
+                self._granted.pop(grant.subject.scope, None)
         self._forget()
 
     def _forget(self) -> None:
