@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pilothouse.extensions.schema.definition.go_form import go_schema
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import semantically_equal
@@ -74,6 +73,9 @@ class InternalSpec:
 
 
 def _go_version(version: Json) -> Json:
+    # Import with the first message that shows a version.
+    from pilothouse.extensions.schema.definition.go_form import go_schema
+
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
     return {
         "Name": version.get("name") or "",

@@ -35,7 +35,7 @@ _KINDS: Final = ("data", "error")
 _CHUNK: Final = 64 * 1024
 _MOST_HALF_PAIRS: Final = 256
 _CHANNEL_PROTOCOLS: Final = ("", V4, V4_BASE64)
-_MOST_CHANNELS: Final = 255
+_MOST_PORTS: Final = 127
 
 
 def port_forward(host: Host, request: Request, namespace: str, name: str) -> Response:
@@ -146,7 +146,7 @@ async def _outwards(web: DuplexWebSocket, inside: RawConnection) -> None:
 
 def _forward_channels(host: Host, request: Request, pod: Json) -> Response:
     try:
-        ports = _wanted_ports(request)
+        ports = _forwarded_ports(request)
     except ValueError as error:
         return Response(400, str(error).encode())
     if refused := handshake_refusal(request):
@@ -158,7 +158,7 @@ def _forward_channels(host: Host, request: Request, pod: Json) -> Response:
     return switched(request, chosen or "", _ChannelForwarding(host, pod, ports, chosen or "").run)
 
 
-def _wanted_ports(request: Request) -> list[int]:
+def _forwarded_ports(request: Request) -> list[int]:
     """Parse the ports of the query. Raises ValueError."""
     texts = request.query.get("port") or ()
     if not texts:
@@ -167,12 +167,12 @@ def _wanted_ports(request: Request) -> list[int]:
     for text in texts:
         if not text:
             raise ValueError('query parameter "port" cannot be empty')
-        for number in text.split(","):
+        for number in text.split(",", _MOST_PORTS):
+            if len(ports) == _MOST_PORTS:
+                raise ValueError(f"at most {_MOST_PORTS} ports can be forwarded over one WebSocket")
             ports.append(port := _port(number, text))
             if not port:
                 raise ValueError(f"port {quote(text)} must be > 0")
-    if len(ports) > _MOST_CHANNELS // 2:
-        raise ValueError(f"at most {_MOST_CHANNELS // 2} ports can be forwarded over one WebSocket")
     return ports
 
 
