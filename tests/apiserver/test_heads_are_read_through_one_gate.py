@@ -30,7 +30,7 @@ READERS = {
         "kube/core/pods/connect/forwarding",
         "nodes/kubelet/spdy_sessions",
     ),
-    "reads a bounded number of the entries of a list": ("aggregator/proxy/headers",),
+    "reads a bounded number of the entries of a list": ("aggregator/proxy/headers", "nodes/kubelet/port_forward"),
     "looks for a word, compares, cuts or passes on": (
         "apiserver/audit/context",
         "apiserver/authn/bearer",

@@ -19,7 +19,7 @@ from pilothouse.machinery.names import GroupVersion
 from pilothouse.testing import API, Answer
 
 APPLY = "application/apply-patch+yaml"
-EVERYTHING = {"runtime_config": "api/all=true"}
+EVERYTHING: dict[str, Any] = {"runtime_config": "api/all=true"}
 OBJECTS_PER_VERSION = 40
 
 

@@ -86,6 +86,7 @@ MEMOS = {
         "bench/faults/faults:Connections._users",
         "nodes/containers/volumes:_Sources.texts",
         "nodes/kubelet/spdy_sessions:_SpdySession._streams",
+        "nodes/running/exec_probes:_Trial.outcomes",
     ),
     "ends with a stored object, or with a test": (
         "controllers/garbagecollector/graph:ObjectState._by_uid",
@@ -108,6 +109,7 @@ MEMOS = {
         "apiserver/registry/interface:_ABILITIES_BY_TYPE",
         "apiserver/storage/cacher/indexes:CacheIndexes._indexes",
         "builder/function_backed/registry:_types",
+        "builder/server:APIServer.controller.controllers",
         "client/cache/informer_factory:SharedInformerFactory._informers",
         "client/cache/informer_factory:SharedInformerFactory._tasks",
         "apiserver/storage/cacher/cacher:_OF_STORES",

@@ -1,18 +1,12 @@
 """Clients that turn HTTP/2 against a server, without credentials: for tests, and for whoever measures stalls.
 
-`FLOODS` is the table of attacks. `play` plays one and says how the server ended it; `slowest_answer` is another client,
-who asks for /livez all the while.
-
-    async with asyncio.TaskGroup() as group:
-        attack = group.create_task(play(FLOODS["settings"], host, port, http2_context))
-        slowest = await slowest_answer(host, port, http1_context, attack)
+`FLOODS` is the table of attacks. `play` plays one, and returns how the server ended it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from struct import unpack_from
@@ -301,21 +295,3 @@ class _Client:
             self.said.survived = True
         elif kind == frames.HEADERS:
             self.said.statuses.append(int(dict(self._decoder.decode(payload, raw=True))[b":status"]))
-
-
-async def slowest_answer(host: str, port: int, context: ssl.SSLContext, attack: asyncio.Task[Outcome]) -> float:
-    """Asks for /livez over HTTP/1.1 for as long as the attack lasts. Returns the seconds of the slowest answer."""
-    reader, writer = await asyncio.open_connection(host, port, ssl=context)
-    slowest = 0.0
-    while True:
-        over = attack.done()
-        started = time.perf_counter()
-        writer.write(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
-        async with asyncio.timeout(PATIENCE):
-            head = await reader.readuntil(b"\r\n\r\n")
-            await reader.readexactly(len(b"ok"))
-        assert head.startswith(b"HTTP/1.1 200 ")
-        slowest = max(slowest, time.perf_counter() - started)
-        if over:
-            writer.close()
-            return slowest

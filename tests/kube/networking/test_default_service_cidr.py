@@ -38,7 +38,7 @@ async def test_its_status_is_applied_by_the_controller(tmp_path: Path) -> None:
         ("kubernetes-service-cidr-controller", "Apply", "status"),
         ("kube-apiserver", "Update", None),
     ]
-    ready = {".": {}, "f:lastTransitionTime": {}, "f:message": {}, "f:status": {}, "f:type": {}}
+    ready: Json = {".": {}, "f:lastTransitionTime": {}, "f:message": {}, "f:status": {}, "f:type": {}}
     assert entries[0]["fieldsV1"] == {"f:status": {"f:conditions": {'k:{"type":"Ready"}': ready}}}
 
 

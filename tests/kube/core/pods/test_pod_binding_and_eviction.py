@@ -146,7 +146,7 @@ async def test_status_of_the_budget_belongs_to_the_server_after_an_eviction(serv
     entries = (await server.request("GET", f"{BUDGETS}/b")).json["metadata"]["managedFields"]
     (own,) = [entry for entry in entries if entry["manager"] == "kube-apiserver"]
     assert (own["operation"], own["apiVersion"], own["subresource"]) == ("Update", "policy/v1", "status")
-    condition = {f"f:{name}": {} for name in ("lastTransitionTime", "message", "observedGeneration", "reason")}
+    condition: Json = {f"f:{name}": {} for name in ("lastTransitionTime", "message", "observedGeneration", "reason")}
     condition |= {"f:status": {}, "f:type": {}}
     assert own["fieldsV1"] == {
         "f:status": {
