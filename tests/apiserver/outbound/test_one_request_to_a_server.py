@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from http2_peer import Conversation, Peers
 from patience import PATIENCE
 from tls_backends import SERVER_NAME
 
+from pilothouse.apiserver.outbound.connection import BackendConnection
 from pilothouse.apiserver.outbound.failures import BackendFailed
 from pilothouse.apiserver.outbound.request import AnswerTooLarge, OutboundRequest, ask
 from pilothouse.apiserver.outbound.targets import Target, target_of
@@ -87,3 +89,14 @@ def test_a_url_becomes_a_target() -> None:
     assert target_of("https://Example.com", tls=None).resource == "/"
     with pytest.raises(ValueError):
         target_of("nowhere", tls=None)
+
+
+def test_event_loops_in_two_threads_have_no_receive_buffer_in_common() -> None:
+    """TLS fills it without holding the interpreter."""
+
+    async def buffer() -> memoryview:
+        return BackendConnection(asyncio.get_running_loop()).get_buffer(-1)
+
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(asyncio.run, buffer()).result() is not asyncio.run(buffer())
+    assert asyncio.run(buffer()) is asyncio.run(buffer()), "connections of one thread share it"
