@@ -116,6 +116,8 @@ class FeatureGates:
 
     def _value(self, name: str) -> bool:
         spec = KNOWN[name]
+        if spec.locked:
+            return spec.default
         if spec.stage == ALPHA and ALL_ALPHA in self.changed:
             return self.changed[ALL_ALPHA]
         if spec.stage == BETA and ALL_BETA in self.changed:
@@ -156,10 +158,7 @@ class FeatureGates:
         for name, spec in KNOWN.items():
             value = self.enabled(name)
             if value != spec.default and not spec.locked and name not in HONOURED | WITHOUT_EFFECT:
-                problem = f"feature gate {name}={str(value).lower()} is not supported by this version"
-                group = ALL_ALPHA if spec.stage == ALPHA else ALL_BETA
-                remedy = f": {group} sets it unless you add {name}={str(spec.default).lower()}"
-                yield problem if name in self.changed else problem + remedy
+                yield f"feature gate {name}={str(value).lower()} is not supported by this version"
 
 
 class _ResolvedGates:

@@ -125,7 +125,7 @@ _GATES = (
     (Spec(ALPHA, False), _ALPHA_OFF),
     (Spec(BETA, True), _BETA_ON),
     (Spec(BETA, False), _BETA_OFF),
-    (Spec(BETA, False), _BETA_NOT_IMPLEMENTED),
+    (Spec(BETA, False, locked=True), _BETA_NOT_IMPLEMENTED),
     (Spec(GA, True), _GA_ON),
     (Spec(GA, True, locked=True), _GA_ON_LOCKED),
     (Spec(DEPRECATED, True), _DEPRECATED_ON),

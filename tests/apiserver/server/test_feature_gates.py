@@ -29,16 +29,9 @@ from pilothouse.apiserver.server.known_features import DEPENDENCIES, KNOWN
         ),
         (
             {"UnknownVersionInteroperabilityProxy": True},
-            ["feature gate UnknownVersionInteroperabilityProxy=true is not supported by this version"],
+            ["cannot set feature gate UnknownVersionInteroperabilityProxy to true, feature is locked to false"],
         ),
-        (
-            {"AllBeta": True},
-            [
-                "feature gate UnknownVersionInteroperabilityProxy=true is not supported by this version: "
-                "AllBeta sets it unless you add UnknownVersionInteroperabilityProxy=false"
-            ],
-        ),
-        ({"AllBeta": True, "UnknownVersionInteroperabilityProxy": False}, []),
+        ({"AllBeta": True}, []),
         ({"KubeletCrashLoopBackOffMax": False, "EventedPLEG": True, "AllAlpha": False, "BtreeWatchCache": True}, []),
     ],
 )
@@ -53,6 +46,7 @@ def test_all_alpha_and_all_beta_change_the_gates_of_their_stage_that_were_not_na
     assert not gates.enabled("WatchList")
     assert gates.enabled("EnvFiles")
     assert gates.enabled("DRAPrioritizedList")
+    assert not FeatureGates({"AllBeta": True}).enabled("UnknownVersionInteroperabilityProxy"), "not implemented"
 
 
 def test_the_tables_name_only_gates_that_exist() -> None:
