@@ -83,9 +83,7 @@ def _changed_condition(pod: PodInfo, kind: str, status: str, reason: str, messag
 class SchedulerEvents:
     def __init__(self, client: Client, clock: Clock) -> None:
         self._recorder = SeriesRecorder(client, DEFAULT_SCHEDULER, clock=clock)
-
-    async def run(self) -> None:
-        await self._recorder.run()
+        self.run = self._recorder.run
 
     def scheduled(self, pod: PodInfo, node_name: str) -> None:
         note = f"Successfully assigned {pod.key} to {node_name}"

@@ -59,6 +59,17 @@ class MeteredOutput:
             await self.budget.outside(self.target.write(piece))
 
 
+class CollectedOutput:
+    """Keeps the beginning of the output."""
+
+    def __init__(self, most: int) -> None:
+        self.data = bytearray()
+        self._most = most
+
+    async def write(self, data: bytes) -> None:
+        self.data += data[: self._most - len(self.data)]
+
+
 class Given:
     """Input available at once, read in pieces."""
 

@@ -17,7 +17,7 @@ from pilothouse.machinery.objects import Json, name_of, namespace_of, part
 from pilothouse.machinery.server_errors import InternalError
 from pilothouse.nodes.containers.budget import KILLED, Budget, Cause, Killed, Limits
 from pilothouse.nodes.containers.container import ArgumentsTooLong, Container, expand
-from pilothouse.nodes.containers.process import MeteredInput, MeteredOutput, NoInput, Process
+from pilothouse.nodes.containers.process import CollectedOutput, MeteredInput, MeteredOutput, NoInput, Process
 from pilothouse.nodes.containers.shell import SHELLS, CommandNotFound, run_command
 from pilothouse.nodes.containers.words import NotSupported
 from pilothouse.nodes.kubelet.host import Host, container_status, running_spec
@@ -173,17 +173,7 @@ async def run_once(host: Host, request: Request, place: list[str]) -> Response:
     container = InContainer.find(host, place[0], place[1], place[-1])
     if isinstance(container, Response):
         return container
-    written = _Answer()
+    written = CollectedOutput(_MAX_ANSWER)
     session = Session(NoInput(), written, written, tty=False)
     status = await container.execute(request.whole_param("cmd").split(" "), session, Limits(written=_MAX_ANSWER))
     return Response(200 if status["status"] == "Success" else 500, bytes(written.data))
-
-
-class _Answer:
-    """Output for a single response, bounded by the budget of the process."""
-
-    def __init__(self) -> None:
-        self.data = bytearray()
-
-    async def write(self, data: bytes) -> None:
-        self.data += data

@@ -20,7 +20,7 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, part
 from pilothouse.nodes.containers.budget import Budget, Killed, Limits
 from pilothouse.nodes.containers.container import ArgumentsTooLong, Container, expand
-from pilothouse.nodes.containers.process import MeteredOutput, NoInput, Process
+from pilothouse.nodes.containers.process import CollectedOutput, MeteredOutput, NoInput, Process
 from pilothouse.nodes.containers.shell import CommandNotFound, run_command
 from pilothouse.nodes.containers.words import NotSupported
 from pilothouse.nodes.kubelet.host import Host
@@ -141,7 +141,7 @@ class _Trial:
             await self._look(container, budget)
             self.now += seconds
 
-        nowhere = MeteredOutput(_FirstOutput(), budget)
+        nowhere = MeteredOutput(CollectedOutput(_SHOWN), budget)
         try:
             if not self.spec.get("command"):
                 raise CommandNotFound("the entry point of the image")
@@ -180,7 +180,7 @@ class _Trial:
             if slept > timeout:
                 raise _TimedOut
 
-        written = _FirstOutput()
+        written = CollectedOutput(_SHOWN)
         output = MeteredOutput(written, budget)
         try:
             code = await run_command(Process(command, inside, NoInput(), output, output, sleep, budget))
@@ -198,13 +198,3 @@ class _Trial:
         """Return whether the path is on a volume, to which other containers can write."""
         mounts = (posixpath.join("/", mount["mountPath"]).rstrip("/") for mount in self.spec.get("volumeMounts") or ())
         return any(path == mount or path.startswith(f"{mount}/") for mount in mounts)
-
-
-class _FirstOutput:
-    """Keeps the beginning of the output."""
-
-    def __init__(self) -> None:
-        self.data = bytearray()
-
-    async def write(self, data: bytes) -> None:
-        self.data += data[: _SHOWN - len(self.data)]
