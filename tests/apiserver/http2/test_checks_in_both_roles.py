@@ -60,9 +60,9 @@ def backend(pipe: Pipe) -> Http2BackendConnection:
 
 
 def deliver(connection: Http2BackendConnection, data: bytes) -> None:
-    for at in range(0, len(data), len(INPUT)):
-        piece = data[at : at + len(INPUT)]
-        INPUT[: len(piece)] = piece
+    for at in range(0, len(data), len(INPUT.view)):
+        piece = data[at : at + len(INPUT.view)]
+        INPUT.view[: len(piece)] = piece
         connection.buffer_updated(len(piece))
 
 
