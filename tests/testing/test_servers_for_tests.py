@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import ssl
 import subprocess
@@ -125,12 +124,13 @@ def test_a_server_on_a_thread_serves_code_without_a_loop() -> None:
             api.as_user("ann").client().resource("v1", "namespaces").list()
 
 
-def test_a_server_that_does_not_start_leaves_nothing_behind() -> None:
-    before = threading.active_count(), set(os.listdir(tempfile.gettempdir()))
+def test_a_server_that_does_not_start_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = threading.active_count()
     with pytest.raises(StartError):
         Server(authorization_mode="Nobody").start()
-    assert threading.active_count() <= before[0]
-    assert not [name for name in set(os.listdir(tempfile.gettempdir())) - before[1] if name.startswith("pilothouse-")]
+    assert threading.active_count() <= before
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_server_in_a_process_of_its_own_is_the_same_to_its_test() -> None:
