@@ -8,7 +8,7 @@ from pilothouse.apiserver.http import Stream
 
 
 async def close_stream(stream: AsyncIterator[object]) -> None:
-    """Close the stream if it supports that."""
+    """Call `aclose` of the stream, if the stream has one."""
     close = getattr(stream, "aclose", None)
     if close is not None:
         await close()

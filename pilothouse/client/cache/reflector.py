@@ -247,7 +247,7 @@ class _InitialState:
 
 
 def _watch_timeout() -> int:
-    """Random, 5 to 10 minutes, so that watches that started together do not end together."""
+    """Return 5 to 10 minutes, in seconds, at random: watches with a common start end at different times."""
     return int(random.uniform(MIN_WATCH_TIMEOUT, 2 * MIN_WATCH_TIMEOUT))
 
 

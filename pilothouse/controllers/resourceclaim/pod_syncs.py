@@ -184,7 +184,7 @@ def is_done(pod: Json) -> bool:
 
 
 def owning_pod(claim: Json) -> Json | None:
-    """Return the reference to the pod that the claim was created for; None if there is none."""
+    """Return the owner reference to the pod of a generated claim, or None."""
     owner = controller_of(claim)
     return owner if owner is not None and (owner["apiVersion"], owner["kind"]) == ("v1", "Pod") else None
 

@@ -33,10 +33,11 @@ _INTERNAL_PACKAGES = {
 
 @dataclass(frozen=True, eq=False)
 class Scheme:
-    """only: groups of this scheme; empty = all groups that no other scheme claims."""
+    """Upstream's runtime.Scheme, as error messages name it."""
 
     name: str
     only: frozenset[str] = frozenset()
+    """The groups of this scheme; empty for all groups that no other scheme claims."""
     unversioned: frozenset[str] = _UNVERSIONED
 
     _claimed: ClassVar[frozenset[str]] = frozenset({_EXTENSIONS, _AGGREGATOR, _META})

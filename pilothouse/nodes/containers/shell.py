@@ -31,7 +31,7 @@ _KEYWORDS: Final = frozenset({"while", "until", "for", "if", "case", "function",
 
 
 class CommandNotFound(Exception):
-    """There is no program with this name."""
+    """The shell knows no program of this name."""
 
 
 class _Exit(Exception):

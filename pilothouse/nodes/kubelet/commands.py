@@ -99,7 +99,7 @@ class InContainer:
         return exit_status(code) if code else SUCCESS
 
     async def _replay(self, container: Container, budget: Budget) -> None:
-        """Give the container the files that its own command has written so far: exec probes depend on them."""
+        """Add the files that the own command of the container has written so far. Exec probes read such files."""
         running = part(container_status(self.pod, self.spec["name"]), "state", "running")
         remaining = server_time.wall() - (seconds_of(running.get("startedAt")) or 0.0)
 

@@ -188,7 +188,7 @@ class SchedulingQueue:
 
 
 class QueueingHints:
-    """The events that may revoke each plugin's rejections."""
+    """The events after which a plugin may accept a pod that the plugin has rejected."""
 
     def __init__(self, hints: Mapping[str, Iterable[EventHint]]) -> None:
         """`hints`: plugin name → event hints."""

@@ -86,7 +86,7 @@ def find_entry(mapping: dict[Any, Any], key: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """Data that is not of its declared type: an expression that reads it fails with `why`."""
+    """A value that violates its declared type. Expressions that read the value fail with `why`."""
 
     why: str
 
