@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pilothouse.testing.pytest_plugin.rewriting import skip_assertion_rewriting
 from pilothouse.testing.pytest_plugin.settings import (
     KUBECONFIG,
     MARKER,
@@ -26,6 +25,7 @@ from pilothouse.testing.pytest_plugin.settings import (
     settings_of_item,
     settings_of_session,
 )
+from pilothouse.testing.pytest_plugin.threads import let_threads_add_loggers, skip_assertion_rewriting
 
 if TYPE_CHECKING:
     from pilothouse.client.blocking import BlockingClient
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _TEST = pytest.StashKey["OneTest"]()
 
 skip_assertion_rewriting()  # at load time, because a conftest.py may import any module
+let_threads_add_loggers()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
