@@ -10,7 +10,7 @@ import pytest
 
 from tools.docs.links import anchors_of, dead_links
 from tools.docs.pages import ROOT
-from tools.docs.reference.python_api import prose
+from tools.docs.reference.python_api import prose, python_page
 from tools.docs.site.navigation import navigation, unlisted
 
 
@@ -24,6 +24,13 @@ def test_the_pages_are_what_would_be_written() -> None:
 def test_examples_of_a_docstring_are_blocks() -> None:
     said = "Does it.\n\n>>> 1\n1\n\nAnd:\n    more\n"
     assert prose(said) == "Does it.\n\n```pycon\n>>> 1\n1\n```\n\nAnd:\nmore"
+
+
+def test_signatures_have_types_and_no_addresses() -> None:
+    page = python_page("pilothouse.client")
+    assert "def connect(config: ClientConfig, *, clock: Clock = …) -> Client\n" in page
+    assert "| `async wait_synced() -> None` |" in page
+    assert not [line for line in page.splitlines() if line.startswith(("class ", "def ", "| `")) and "=<" in line]
 
 
 def test_every_page_is_reached_from_the_index_of_its_section() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -23,15 +25,20 @@ class DeletedFinalStateUnknown:
 
 @dataclass(frozen=True, slots=True)
 class ObjectName:
-    """Namespace (empty for cluster-scoped objects) and name.
+    """Namespace (empty for cluster-scoped objects) and name; unpacks into the two.
 
     >>> from pilothouse.client import ObjectName
     >>> str(ObjectName("default", "web")), str(ObjectName("", "node-1"))
     ('default/web', 'node-1')
+    >>> namespace, name = ObjectName("default", "web")
     """
 
     namespace: str
     name: str
+
+    def __iter__(self) -> Iterator[str]:
+        yield self.namespace
+        yield self.name
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
@@ -59,7 +66,8 @@ def split_meta_namespace_key(key: str) -> ObjectName:
     """Return the namespace and the name of a key. Raises ValueError for a key with more than one slash.
 
     >>> from pilothouse.client import split_meta_namespace_key
-    >>> split_meta_namespace_key("default/web").name
+    >>> namespace, name = split_meta_namespace_key("default/web")
+    >>> name
     'web'
     """
     namespace, _, name = key.rpartition("/")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from importlib import import_module
 from typing import Any
@@ -62,21 +63,59 @@ def _members(value: Any) -> Iterator[list[str]]:
         plain = getattr(member, "__func__", member)
         said = inspect.getdoc(plain.fget if isinstance(plain, property) else plain) if not name.startswith("_") else ""
         if said and (inspect.isfunction(plain) or isinstance(plain, property)):
-            shown = name if isinstance(plain, property) else f"{name}{_signature(plain)}"
+            prefix = "async " if inspect.iscoroutinefunction(plain) else ""
+            shown = name if isinstance(plain, property) else f"{prefix}{name}{_signature(plain, line=0)}"
             first = prose(said.partition("\n\n")[0])
             yield [code(shown), first if ">>>" not in first else ""]
 
 
-def _signature(value: Any) -> str:
+def _signature(value: Any, *, line: int = 100) -> str:
+    """Return parameters and result with their types, on several lines if longer than `line` (0: on one line)."""
     if inspect.isclass(value) and issubclass(value, Enum):
         return ""  # Python's own, and another one in each version
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError):
         return "(…)"
-    bare = [item.replace(annotation=inspect.Parameter.empty) for item in signature.parameters.values()]
-    shown = signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)
-    return _ADDRESS.sub("", str(shown)).replace("(self, ", "(").replace("(self)", "()")
+    types = {field.name: field.type for field in fields(value)} if is_dataclass(value) else {}
+    items, star = [], False
+    for item in signature.parameters.values():
+        if item.kind is item.KEYWORD_ONLY and not star:
+            items.append("*")
+        star = star or item.kind in (item.KEYWORD_ONLY, item.VAR_POSITIONAL)
+        if item.name not in ("self", "cls"):
+            typed = item.annotation is not item.empty
+            items.append(_parameter(item if typed else item.replace(annotation=types.get(item.name, item.empty))))
+    result = "" if inspect.isclass(value) else _type(signature.return_annotation)
+    returned = f" -> {result}" if result else ""
+    whole = f"({', '.join(items)}){returned}"
+    if not line or len(whole) <= line:
+        return whole
+    return "".join(["(\n", *(f"    {item},\n" for item in items), f"){returned}"])
+
+
+def _parameter(item: inspect.Parameter) -> str:
+    stars = {item.VAR_POSITIONAL: "*", item.VAR_KEYWORD: "**"}.get(item.kind, "")
+    type_ = _type(item.annotation)
+    shown = f"{stars}{item.name}: {type_}" if type_ else f"{stars}{item.name}"
+    if item.default is item.empty:
+        return shown
+    return f"{shown} = {_default(item.default)}" if type_ else f"{shown}={_default(item.default)}"
+
+
+def _type(annotation: Any) -> str:
+    """Return an annotation as the source has it; empty if there is none."""
+    if annotation is inspect.Signature.empty:
+        return ""
+    return annotation.strip("'\"") if isinstance(annotation, str) else inspect.formatannotation(annotation)
+
+
+def _default(value: Any) -> str:
+    """Return a default value as code; … for objects."""
+    if isinstance(value, Enum):
+        return str(value)
+    plain = value is None or isinstance(value, (bool, int, float, str, bytes)) or value in ((), {}, [])
+    return repr(value) if plain else "…"
 
 
 def prose(docstring: str) -> str:
