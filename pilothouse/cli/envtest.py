@@ -49,9 +49,9 @@ def _kube_apiserver(arguments: Sequence[str]) -> int:
     from pilothouse.testing.envtest.api_server import options_for_envtest
 
     if any(word in ("--version", "--version=true") for word in arguments):
-        from pilothouse.machinery.release import GIT_VERSION
+        from pilothouse.machinery import release
 
-        print(f"Kubernetes {GIT_VERSION}")
+        print(f"Kubernetes {release.current().git_version}")
         return 0
     with TemporaryDirectory(prefix="pilothouse-envtest-") as scratch:
         return serve.main(arguments, lambda options: options_for_envtest(options, Path(scratch)))

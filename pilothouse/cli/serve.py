@@ -64,9 +64,9 @@ def _serve(options: CompletedOptions) -> int:
     gc.disable()  # until ready: objects made during start-up are permanent, so collections would only cost time
     from pilothouse.controlplane.errors import StartFailed
     from pilothouse.controlplane.run import run
-    from pilothouse.machinery.release import GIT_VERSION
+    from pilothouse.machinery import release
 
-    _log.info("Version: %s", GIT_VERSION)
+    _log.info("Version: %s", release.current().git_version)
     try:
         announce = _announcement(options)
         if options.pilothouse.worker_count > 1:

@@ -39,6 +39,6 @@ def requested_version(arguments: Sequence[str], line: Callable[[], str]) -> str 
 
 
 def version_line() -> str:
-    from pilothouse.machinery.release import GIT_VERSION
+    from pilothouse.machinery import release
 
-    return f"Pilothouse {__version__} (Kubernetes {GIT_VERSION})"
+    return f"Pilothouse {__version__} (Kubernetes {release.current().git_version})"

@@ -27,10 +27,10 @@ from pilothouse.apiserver.streams import close_stream
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, RequestTimedOut
 from pilothouse.client.rest.transport import HttpRequest
+from pilothouse.machinery import release
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict, RequestEntityTooLarge
 from pilothouse.machinery.event_loop import yield_to_loop
-from pilothouse.machinery.release import GIT_VERSION
 
 
 class Loopback:
@@ -52,7 +52,7 @@ class Loopback:
 
     def _client(self, call: Handler, program: str, user: User | None = None) -> Client:
         handler = loopback_handler_chain(call, self._chain, user)
-        agent = f"{program}/{GIT_VERSION}"
+        agent = f"{program}/{release.current().git_version}"
         # Warnings are dropped: the server issued them to itself.
         return Client(HandlerTransport(handler), user_agent=agent, on_warning=lambda warning: None, host=self._host)
 

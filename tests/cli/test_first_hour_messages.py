@@ -19,7 +19,7 @@ from serving_process import ServeProcess
 from worker_processes import WorkersServer
 
 from pilothouse.cli.main import GROUPS, main
-from pilothouse.machinery.release import GIT_VERSION
+from pilothouse.machinery import release
 
 PILOTHOUSE = [sys.executable, "-m", "pilothouse.cli.main"]
 NOWHERE = "/dev/null/nowhere"
@@ -195,7 +195,8 @@ def test_waiting_for_etcd_is_logged_with_its_address_and_the_time_limit(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("program", "version"), [("etcd", "etcd Version: 3."), ("kube-apiserver", f"Kubernetes {GIT_VERSION}\n")]
+    ("program", "version"),
+    [("etcd", "etcd Version: 3."), ("kube-apiserver", f"Kubernetes {release.current().git_version}\n")],
 )
 def test_programs_of_envtest_print_their_version_and_end(tmp_path: Path, program: str, version: str) -> None:
     assert main(["envtest", "path", "--dir", str(tmp_path)]) == 0

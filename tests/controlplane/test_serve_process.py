@@ -14,7 +14,7 @@ import pytest
 from patience import PATIENCE
 from serving_process import ServeProcess, parsed, refused
 
-from pilothouse.machinery.release import GIT_VERSION
+from pilothouse.machinery import release
 
 Serve = Callable[..., ServeProcess]
 
@@ -249,7 +249,7 @@ def test_the_log_says_what_starts_and_with_which_flags_where_that_is_asked_for(s
     assert {'FLAG: --event-ttl="1h30m0s"', 'FLAG: --secure-port="0"', 'FLAG: --tls-cert-file=""'} <= set(messages)
     said = [message for message in messages if not message.startswith("FLAG: ")]
     wanted = [
-        f"Version: {GIT_VERSION}",
+        f"Version: {release.current().git_version}",
         "Using reconciler: lease",
         "waiting for initial CRD sync...",
         "initial CRD sync complete...",

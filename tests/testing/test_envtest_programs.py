@@ -21,7 +21,7 @@ from pilothouse.client import BlockingClient, load_kubeconfig
 from pilothouse.controllers.table import enabled
 from pilothouse.controlplane.options.completion import complete
 from pilothouse.controlplane.options.options import Options
-from pilothouse.machinery.release import GIT_VERSION
+from pilothouse.machinery import release
 from pilothouse.testing.envtest.api_server import CONTROLLERS, options_for_envtest
 from pilothouse.testing.envtest.etcd import UsageError, read_flags
 from pilothouse.testing.envtest.store_place import SECRET_FILE, SECRET_HEADER, STORE_HEADER
@@ -65,7 +65,10 @@ def test_the_help_has_the_flags_that_envtest_looks_for(assets: Path) -> None:
 
 
 def test_the_version_is_kube_apiservers(assets: Path) -> None:
-    assert subprocess.check_output([assets / "kube-apiserver", "--version"], text=True) == f"Kubernetes {GIT_VERSION}\n"
+    assert (
+        subprocess.check_output([assets / "kube-apiserver", "--version"], text=True)
+        == f"Kubernetes {release.current().git_version}\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
+from pilothouse.machinery import release
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
-from pilothouse.machinery.release import MAJOR, MINOR
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.openapi.definitions import OpenAPIDefinitions
@@ -65,7 +65,7 @@ class Route:
 @dataclass(frozen=True, slots=True)
 class Info:
     title: str = "Kubernetes"
-    version: str = f"{MAJOR}.{MINOR}"
+    version: str = field(default_factory=lambda: release.current().name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

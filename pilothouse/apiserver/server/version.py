@@ -13,8 +13,8 @@ from pilothouse import __version__
 from pilothouse.apiserver.endpoints.routes import get_route
 from pilothouse.apiserver.http import Request, Response, raw_json
 from pilothouse.apiserver.server.mux import PathRecorderMux
+from pilothouse.machinery import release
 from pilothouse.machinery.platform import machine
-from pilothouse.machinery.release import GIT_VERSION, MAJOR, MINOR
 
 _MEDIA_TYPES = ("application/json",)
 _SYSTEMS = {"win32": "windows"}
@@ -26,14 +26,16 @@ def version_info() -> dict[str, str]:
     """Return the fields of upstream's version.Info, in order."""
     python = ".".join(map(str, sys.version_info[:3]))
     system, architecture = _SYSTEMS.get(sys.platform, sys.platform), _ARCHITECTURES.get(machine(), machine())
+    own = release.current()
+    major, minor = str(own.major), str(own.minor)
     return {
-        "major": MAJOR,
-        "minor": MINOR,
-        "emulationMajor": MAJOR,
-        "emulationMinor": MINOR,
-        "minCompatibilityMajor": MAJOR,
-        "minCompatibilityMinor": str(int(MINOR) - 1),
-        "gitVersion": GIT_VERSION,
+        "major": major,
+        "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": str(own.minor - 1),
+        "gitVersion": own.git_version,
         "gitCommit": f"pilothouse-{__version__}",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",

@@ -19,11 +19,11 @@ from pilothouse.apiserver.logs import v
 from pilothouse.apiserver.server.features import CBOR_SERVING_AND_STORAGE, FeatureGates
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.apiserver.server.version import version_info
+from pilothouse.machinery import release
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.release import GIT_VERSION, MAJOR, MINOR
 
 _COMPONENT = "apiserver"
 _GROUP, _VERSIONS, _DEPRECATED = "config.k8s.io", ("v1alpha1", "v1beta1"), "v1alpha1"
@@ -108,8 +108,8 @@ def _statusz(listed_paths: Callable[[], list[str]], serializers: Serializers) ->
             "startTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
             "uptimeSeconds": int(time.monotonic() - began),
             "goVersion": version_info()["goVersion"],
-            "binaryVersion": GIT_VERSION.removeprefix("v"),
-            "emulationVersion": f"{MAJOR}.{MINOR}",
+            "binaryVersion": release.current().git_version.removeprefix("v"),
+            "emulationVersion": release.current().name,
             "paths": _folders(listed_paths()),
         }
 

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.resource_config import parse_runtime_config
+from pilothouse.machinery import release
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags import BOOL, BOOL_MAP, CONFIGURATION_MAP, STRINGS, flag
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.release import MAJOR, MINOR
 
 _VERSIONS_OF_UPSTREAM = """
     admission.k8s.io v1 v1beta1
@@ -92,9 +92,6 @@ class FeatureOptions:
 _COMPONENT = "kube"
 _VERSION = re.compile(r"\s*v?(?P<minor>[0-9]+\.[0-9]+)(?:\.0)*(?P<patch>(?:\.[0-9]+)*)[0-9A-Za-z.+-]*\s*")
 
-_OWN = f"{MAJOR}.{MINOR}"
-_BEFORE = f"{MAJOR}.{int(MINOR) - 1}"
-_OLDEST = f"{MAJOR}.{int(MINOR) - 3}"
 _SAME_VERSION = "cannot be set to true if the emulation version is the same as the binary version"
 
 
@@ -103,10 +100,13 @@ class CompatibilityOptions:
     title: ClassVar[str] = "compatibility"
 
     emulated_version: list[str] = flag(
-        "emulated-version", STRINGS, [], f"The version that APIs and features are those of: {_OWN}, or kube={_OWN}."
+        "emulated-version", STRINGS, [], "The Kubernetes version to emulate: that of the server."
     )
     min_compatibility_version: list[str] = flag(
-        "min-compatibility-version", STRINGS, [], f"The oldest version that other servers may have: {_BEFORE}."
+        "min-compatibility-version",
+        STRINGS,
+        [],
+        "The oldest version that other servers may have: one minor version before that of the server.",
     )
     emulation_forward_compatible: bool = flag(
         "emulation-forward-compatible", BOOL, False, "Can only be set where an older version is emulated."
@@ -119,17 +119,21 @@ class CompatibilityOptions:
     )
 
     def validate(self) -> Iterator[str]:
+        own = release.current()
+        oldest, before = f"{own.major}.{own.minor - 3}", f"{own.major}.{own.minor - 1}"
         yield from _problems(
             self.emulated_version,
-            fits=_OWN,
+            fits=own.name,
             name="emulated-version",
-            out_of_range=f"emulation version {{}} is not between [{_OLDEST}, {_OWN}.0]",
+            oldest=oldest,
+            out_of_range=f"emulation version {{}} is not between [{oldest}, {own.name}.0]",
         )
         yield from _problems(
             self.min_compatibility_version,
-            fits=_BEFORE,
+            fits=before,
             name="min-compatibility-version",
-            out_of_range=f"minCompatibilityVersion version {{}} is not between [{_OLDEST}, {_OWN}]",
+            oldest=oldest,
+            out_of_range=f"minCompatibilityVersion version {{}} is not between [{oldest}, {own.name}]",
         )
         if self.emulation_forward_compatible:
             yield f"ServerRunOptions.EmulationForwardCompatible {_SAME_VERSION}"
@@ -137,7 +141,7 @@ class CompatibilityOptions:
             yield f"ServerRunOptions.RuntimeConfigEmulationForwardCompatible {_SAME_VERSION}"
 
 
-def _problems(values: list[str], *, fits: str, name: str, out_of_range: str) -> Iterator[str]:
+def _problems(values: list[str], *, fits: str, oldest: str, name: str, out_of_range: str) -> Iterator[str]:
     seen: dict[str, str] = {}
     for value in values:
         component, equals, version = (text.strip() for text in value.partition("="))
@@ -153,7 +157,7 @@ def _problems(values: list[str], *, fits: str, name: str, out_of_range: str) -> 
             yield f"duplicate version flag, {component}={seen[component]} and {component}={version}"
         elif component != _COMPONENT:
             yield f"component not registered: {component}"
-        elif not (_number(_OLDEST) <= _number(match["minor"]) <= _number(_OWN)):
+        elif not (_number(oldest) <= _number(match["minor"]) <= _number(release.current().name)):
             yield out_of_range.format(version)
         elif match["minor"] != fits:
             yield f"--{name}={version} is not supported by this version, which is always {fits}"

@@ -7,8 +7,8 @@ from hashlib import sha256
 
 from pilothouse.client.events.event import NORMAL, timestamp
 from pilothouse.kinds.conditions import Condition
+from pilothouse.machinery import release
 from pilothouse.machinery.objects import Json, annotations_of, items, labels_of, name_of, part
-from pilothouse.machinery.release import GIT_VERSION
 from pilothouse.nodes.behavior.model import PREFIX, SIMULATED, NodeBehavior
 from pilothouse.nodes.config import SimulationConfig
 from pilothouse.nodes.pods.pod_events import PodEvent
@@ -156,7 +156,7 @@ def _node_info(node: Json) -> Json:
         "kernelVersion": "6.12.0-simulated",
         "osImage": "Simulated Linux",
         "containerRuntimeVersion": "containerd://2.1.0",
-        "kubeletVersion": GIT_VERSION,
+        "kubeletVersion": release.current().git_version,
         "kubeProxyVersion": "",
         "operatingSystem": "linux",
         "architecture": "amd64",

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import orjson
 
 from pilothouse.client.clock import micro_time
+from pilothouse.machinery import release
 from pilothouse.machinery.codec.yaml_emit import emit_yaml
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.release import GIT_VERSION
 from pilothouse.nodes.behavior.model import HEALTHY
 from pilothouse.nodes.fleet.node_object import wanted_conditions
 from pilothouse.nodes.stages.pipeline import Functions
@@ -116,7 +116,7 @@ def _node_conditions() -> list[Json]:
 _PLAIN: dict[str, Callable[..., Any]] = {
     "Quote": _quote,
     "YAML": _yaml,
-    "Version": lambda: GIT_VERSION,
+    "Version": lambda: release.current().git_version,
     "NodeConditions": _node_conditions,
     "or": _or,
     "and": _and,

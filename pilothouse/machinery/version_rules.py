@@ -1,0 +1,46 @@
+"""Rules that changed between Kubernetes releases without a feature gate.
+
+Each rule is a row of RULES: its name, the minor versions that have it, and the upstream change. Code that follows a
+rule asks `holds("name")`. Rules with a gate are rows of the feature gates instead. No other module compares versions.
+"""
+
+from __future__ import annotations
+
+from pilothouse.machinery import release
+from pilothouse.machinery.dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRule:
+    name: str
+    change: str
+    """The change in upstream, as a statement about versions that have the rule."""
+    since: int = 0
+    """First minor version with the rule; 0 for all older versions."""
+    until: int = 0
+    """First minor version without the rule; 0 if no version has dropped it."""
+
+    def holds_in(self, minor: int) -> bool:
+        return self.since <= minor and not (self.until and minor >= self.until)
+
+
+RULES = {
+    rule.name: rule
+    for rule in (
+        VersionRule(
+            "FeatureGateDependencies",
+            "an enabled feature gate whose dependencies are disabled stops the start",
+            since=35,
+        ),
+        VersionRule(
+            "MinCompatibilityVersionFlag",
+            "--min-compatibility-version exists",
+            since=35,
+        ),
+    )
+}
+
+
+def holds(name: str) -> bool:
+    """Return whether the release of this process has a rule. Raises KeyError for an unknown rule."""
+    return RULES[name].holds_in(release.current().minor)
