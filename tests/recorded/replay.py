@@ -5,6 +5,7 @@ replay.py -v FOLDER|FILE …         these (of tests/recorded: kinds/, kinds/job
 replay.py --floor 1534             fails if fewer steps pass; without it, if any step differs
 replay.py --newer FOLDER           what is in the folder and not in tests/recorded; reported, never failed
 replay.py --workers 2              on a server of several processes
+replay.py --kubernetes-version 1.35  on a server of this version, with the answers of a real one of that version
 replay.py --kubeconfig FILE        on a server that runs already
 
 A scenario is a YAML file whose `steps` are run in order in a fresh namespace; `.golden.json` beside it has the answers.
@@ -38,7 +39,7 @@ import yaml
 sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "support")]
 
 from comparison import differences, short, without
-from recorded import recorded
+from recorded import BASE, recorded
 from scenario import METHODS, Call, Reply, run_scenario
 
 from pilothouse.testing import Server
@@ -62,14 +63,16 @@ def main() -> int:
     parser.add_argument("--newer", type=Path)
     parser.add_argument("--kubeconfig", type=Path)
     parser.add_argument("--workers", default="1")
+    parser.add_argument("--kubernetes-version", default=BASE)
     parser.add_argument("--ignore", action="append", default=[], help="a key to leave out of every comparison")
     parser.add_argument("-v", "--verbose", action="store_true")
     args = parser.parse_args()
-    files = _newer_in(args.newer) if args.newer else list(_files(args.paths or [recorded("scenarios")]))
+    version = args.kubernetes_version
+    files = _newer_in(args.newer.absolute()) if args.newer else list(scenario_files(args.paths or [Path()], version))
     if not files:
         print("nothing to replay")
         return 0
-    with _server(args.kubeconfig, args.workers) as call:
+    with _server(args.kubeconfig, args.workers, version) as call:
         results = [_replay(call, file, args) for file in files]
     passed, total = sum(ok for ok, _ in results), sum(count for _, count in results)
     print(f"{passed} passed, {total - passed} failed")
@@ -78,21 +81,27 @@ def main() -> int:
 
 
 @contextmanager
-def _server(kubeconfig: Path | None, workers: str) -> Iterator[Call]:
+def _server(kubeconfig: Path | None, workers: str, version: str) -> Iterator[Call]:
     if kubeconfig is not None:
         yield _caller_of(kubeconfig)
         return
     with tempfile.NamedTemporaryFile("w") as tokens:
         tokens.write(f'{TOKEN},admin,admin,"system:masters"\n')
         tokens.flush()
-        with Server(process=True, token_auth_file=tokens.name, workers=workers, **FLAGS) as api:
-            yield _caller(api.url, ssl.create_default_context(cafile=str(api.ca)), TOKEN)
+        flags = FLAGS if version == BASE else {**FLAGS, "kubernetes_version": version}
+        with Server(process=True, token_auth_file=tokens.name, workers=workers, **flags) as api:
+            yield caller(api.url, ssl.create_default_context(cafile=str(api.ca)), TOKEN)
 
 
-def _files(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the scenarios of files and folders; a path that is not on disk is relative to the recorded scenarios."""
+def scenario_files(paths: Iterable[Path], version: str = BASE) -> Iterator[Path]:
+    """Yield the scenarios of files and folders.
+
+    Paths relative to the recorded scenarios have the answers of the version; other paths are read as they are.
+    """
     for path in paths:
-        place = path if path.exists() else recorded("scenarios") / path
+        place = path if path.is_absolute() else recorded("scenarios", version) / path
+        if not place.exists() and path.exists():
+            place = path
         if not place.exists():
             raise SystemExit(f"{path}: no such scenario, neither here nor in tests/recorded/scenarios.tar.xz")
         yield from sorted(place.rglob("*.yaml")) if place.is_dir() else [place]
@@ -101,7 +110,7 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
 def _newer_in(folder: Path) -> list[Path]:
     """Return the scenarios whose steps or answers are not those of tests/recorded."""
     known = recorded("scenarios")
-    return [file for file in _files([folder]) if _content(file) != _content(known / file.relative_to(folder))]
+    return [file for file in scenario_files([folder]) if _content(file) != _content(known / file.relative_to(folder))]
 
 
 def _content(scenario: Path) -> list[bytes]:
@@ -125,7 +134,7 @@ def _replay(call: Call, file: Path, args: argparse.Namespace) -> tuple[int, int]
     return passed, len(wanted)
 
 
-def _caller(url: str, tls: ssl.SSLContext, token: str) -> Call:
+def caller(url: str, tls: ssl.SSLContext, token: str) -> Call:
     def call(method: str, path: str, body: Any, content_type: str, headers: dict[str, Any]) -> Reply:
         request = urllib.request.Request(url + path, data=_data(body), method=method)
         request.add_header("Accept", "application/json")
@@ -158,7 +167,7 @@ def _caller_of(kubeconfig: Path) -> Call:
     from pilothouse.client.config.model import Credentials
 
     config = load_kubeconfig(kubeconfig)
-    return _caller(config.host, ssl_context(config.tls, Credentials(token=config.token)), config.token)
+    return caller(config.host, ssl_context(config.tls, Credentials(token=config.token)), config.token)
 
 
 if __name__ == "__main__":

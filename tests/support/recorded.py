@@ -1,22 +1,53 @@
-"""What was recorded of a real kube-apiserver v1.36.4, as folders of files. The archives are in tests/recorded."""
+"""Recorded answers of real kube-apiservers, as folders of files. The archives are in tests/recorded.
+
+`scenarios`, `facts` and `protobuf-vectors` are those of v1.36.4. `differences-<minor>.tar.xz` has what the newest patch
+of another minor answers otherwise: for each JSON file, the edits that turn the file of 1.36 into its own.
+"""
 
 from __future__ import annotations
 
+import json
+import shutil
 import tarfile
 import tempfile
 from functools import cache
 from pathlib import Path
 
+from json_edits import edited
+
 ARCHIVES = Path(__file__).parents[1] / "recorded"
+BASE = "1.36"
+"""Minor version of the archives without a version in their name."""
 
 
 @cache
-def recorded(name: str) -> Path:
+def recorded(name: str, version: str = BASE) -> Path:
     """Return the folder of `scenarios`, `facts` or `protobuf-vectors`, unpacked once for each process."""
-    folder = _unpacked()
+    if version != BASE:
+        return _of_another_version(name, version)
     with tarfile.open(ARCHIVES / f"{name}.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
-    return folder / name
+        archive.extractall(_unpacked(), filter="data")
+    return _unpacked() / name
+
+
+def differences_archive(version: str) -> Path:
+    return ARCHIVES / f"differences-{version}.tar.xz"
+
+
+def _of_another_version(name: str, version: str) -> Path:
+    folder = _unpacked() / version / name
+    shutil.copytree(recorded(name), folder)
+    with tarfile.open(differences_archive(version)) as archive:
+        for member in archive:
+            edits = archive.extractfile(member)
+            if member.name.startswith(f"{name}/") and edits is not None:
+                _edit(folder.parent / member.name, json.load(edits))
+    return folder
+
+
+def _edit(file: Path, edits: list[list[object]]) -> None:
+    before = json.loads(file.read_text()) if file.exists() else None
+    file.write_text(json.dumps(edited(before, edits), indent=1))
 
 
 @cache
