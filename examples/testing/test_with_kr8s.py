@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from backups import BACKUP, cron_job_of
 
-from pilothouse.testing import BlockingAPI
+from pilothouse.testing import API
 
 kr8s = pytest.importorskip("kr8s")
 objects = pytest.importorskip("kr8s.asyncio.objects")
@@ -51,23 +51,23 @@ async def test_a_backup_gets_a_cron_job(kubeconfig: object) -> None:
         assert (await first_of(api, objects.CronJob)).spec.schedule == "@hourly"
 
 
-async def test_a_server_that_is_in_trouble_is_asked_again(kubeconfig: object, pilothouse: BlockingAPI) -> None:
-    with pilothouse.fault(verbs=["create"], resources=["cronjobs.batch"], times=2, answer=503) as trouble:
+async def test_a_server_that_is_in_trouble_is_asked_again(kubeconfig: object, pilothouse: API) -> None:
+    async with pilothouse.fault(verbs=["create"], resources=["cronjobs.batch"], times=2, answer=503) as trouble:
         async with running(kubeconfig) as api:
             await first_of(api, objects.CronJob)
-        assert trouble.status()["hits"] == 2
+        assert (await trouble.status())["hits"] == 2
 
 
-async def test_an_hour_later_the_backup_is_made(kubeconfig: object, pilothouse: BlockingAPI) -> None:
+async def test_an_hour_later_the_backup_is_made(kubeconfig: object, pilothouse: API) -> None:
     async with running(kubeconfig) as api:
         await first_of(api, objects.CronJob)
-        pilothouse.clock.step("1h")
+        await pilothouse.clock.step("1h")
         assert (await first_of(api, objects.Job)).name.startswith("photos-")
 
 
-async def test_a_backup_comes_back_with_the_snapshot_that_has_it(kubeconfig: object, pilothouse: BlockingAPI) -> None:
+async def test_a_backup_comes_back_with_the_snapshot_that_has_it(kubeconfig: object, pilothouse: API) -> None:
     async with running(kubeconfig) as api:
-        before = pilothouse.snapshot()
+        before = await pilothouse.snapshot()
         await (await Backup(BACKUP, api=api)).delete()
-        pilothouse.restore(before)
+        await pilothouse.restore(before)
         assert await (await Backup(BACKUP, api=api)).exists()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from backups import BACKUP, cron_job_of
 
-from pilothouse.testing import BlockingAPI
+from pilothouse.testing import API
 
 lightkube = pytest.importorskip("lightkube")
 generic_resource = pytest.importorskip("lightkube.generic_resource")
@@ -53,23 +53,23 @@ async def test_a_backup_gets_a_cron_job(kubeconfig: object) -> None:
         assert (await first_of(client, batch_v1.CronJob)).spec.schedule == "@hourly"
 
 
-async def test_a_server_that_is_in_trouble_is_asked_again(kubeconfig: object, pilothouse: BlockingAPI) -> None:
-    with pilothouse.fault(verbs=["patch"], resources=["cronjobs.batch"], times=2, answer=503) as trouble:
+async def test_a_server_that_is_in_trouble_is_asked_again(kubeconfig: object, pilothouse: API) -> None:
+    async with pilothouse.fault(verbs=["patch"], resources=["cronjobs.batch"], times=2, answer=503) as trouble:
         async with running(kubeconfig) as client:
             await first_of(client, batch_v1.CronJob)
-        assert trouble.status()["hits"] == 2
+        assert (await trouble.status())["hits"] == 2
 
 
-async def test_an_hour_later_the_backup_is_made(kubeconfig: object, pilothouse: BlockingAPI) -> None:
+async def test_an_hour_later_the_backup_is_made(kubeconfig: object, pilothouse: API) -> None:
     async with running(kubeconfig) as client:
         await first_of(client, batch_v1.CronJob)
-        pilothouse.clock.step("1h")
+        await pilothouse.clock.step("1h")
         assert (await first_of(client, batch_v1.Job)).metadata.name.startswith("photos-")
 
 
-async def test_a_backup_comes_back_with_the_snapshot_that_has_it(kubeconfig: object, pilothouse: BlockingAPI) -> None:
+async def test_a_backup_comes_back_with_the_snapshot_that_has_it(kubeconfig: object, pilothouse: API) -> None:
     async with running(kubeconfig) as client:
-        before = pilothouse.snapshot()
+        before = await pilothouse.snapshot()
         await client.delete(Backup, "photos")
-        pilothouse.restore(before)
+        await pilothouse.restore(before)
         assert (await client.get(Backup, "photos"))["spec"] == BACKUP["spec"]

@@ -10,7 +10,7 @@ from backups import BACKUP, cron_job_of
 
 from pilothouse.client import Client, Controller, GroupVersionResource, Json, SharedInformerFactory, enqueue_keys
 from pilothouse.errors import AlreadyExists, NotFound
-from pilothouse.testing import BlockingAPI
+from pilothouse.testing import API
 
 BACKUPS = GroupVersionResource("example.com", "v1", "backups")
 CRON_JOBS = GroupVersionResource("batch", "v1", "cronjobs")
@@ -55,27 +55,27 @@ async def test_a_backup_gets_a_cron_job(kube_client: Client) -> None:
         assert (await first_of(kube_client, CRON_JOBS))["spec"]["schedule"] == "@hourly"
 
 
-async def test_a_server_that_is_in_trouble_is_asked_again(kube_client: Client, pilothouse: BlockingAPI) -> None:
-    with pilothouse.fault(verbs=["create"], resources=["cronjobs.batch"], times=2, answer=503) as trouble:
+async def test_a_server_that_is_in_trouble_is_asked_again(kube_client: Client, pilothouse: API) -> None:
+    async with pilothouse.fault(verbs=["create"], resources=["cronjobs.batch"], times=2, answer=503) as trouble:
         async with running(kube_client):
             await kube_client.for_resource(BACKUPS, namespace="default").create(BACKUP)
             await first_of(kube_client, CRON_JOBS)
-        assert trouble.status()["hits"] == 2
+        assert (await trouble.status())["hits"] == 2
 
 
-async def test_an_hour_later_the_backup_is_made(kube_client: Client, pilothouse: BlockingAPI) -> None:
+async def test_an_hour_later_the_backup_is_made(kube_client: Client, pilothouse: API) -> None:
     async with running(kube_client):
         await kube_client.for_resource(BACKUPS, namespace="default").create(BACKUP)
         await first_of(kube_client, CRON_JOBS)
-        pilothouse.clock.step("1h")
+        await pilothouse.clock.step("1h")
         assert (await first_of(kube_client, JOBS))["metadata"]["name"].startswith("photos-")
 
 
-async def test_what_was_there_before_the_operator_is_served_too(kube_client: Client, pilothouse: BlockingAPI) -> None:
-    before = pilothouse.snapshot()
+async def test_what_was_there_before_the_operator_is_served_too(kube_client: Client, pilothouse: API) -> None:
+    before = await pilothouse.snapshot()
     async with running(kube_client):
         await kube_client.for_resource(BACKUPS, namespace="default").create(BACKUP)
         await first_of(kube_client, CRON_JOBS)
-        pilothouse.restore(before)
+        await pilothouse.restore(before)
         await kube_client.for_resource(BACKUPS, namespace="default").create(BACKUP)
         await first_of(kube_client, CRON_JOBS)

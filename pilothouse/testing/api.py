@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from pilothouse.client.blocking import BlockingClient
     from pilothouse.client.rest.client import Client
     from pilothouse.client.rest.transport import HttpResponse, Transport
-    from pilothouse.testing.in_thread import InThread, LoopThread
+    from pilothouse.testing.in_thread import InThread, LoopThread, Sender
 
 _JSON = "application/json"
 
@@ -193,7 +192,7 @@ class BlockingAPI(BlockingOnTheBench, ServerAccess):
 
     opened: ExitStack = field(repr=False, kw_only=True)
     """Closes clients and other resources when the server ends."""
-    send: Callable[..., Answer] = field(repr=False, kw_only=True)
+    send: Sender = field(repr=False, kw_only=True)
     loop: LoopThread = field(repr=False, kw_only=True)
     behind: API = field(repr=False, kw_only=True)
     """The same server for code in its own event loop."""

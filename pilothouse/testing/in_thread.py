@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +38,7 @@ class InThread:
             closing.callback(lambda: loop.run(self._manager.__aexit__(None, None, None)))
             opened = closing.enter_context(ExitStack())
             self._closing = closing.pop_all()
-        sender = _Sender(loop, api)
+        sender = Sender(loop, api)
         return BlockingAPI(
             api.url, api.kubeconfig, api.token, api.home, opened=opened, send=sender, loop=loop, behind=api
         )
@@ -68,7 +69,7 @@ class Server(InThread):
         super().__init__(server(data_dir=data_dir, process=process, **flags))
 
 
-class _Sender:
+class Sender:
     """Sends requests of BlockingAPIs in the server's loop, with the credentials of each user."""
 
     def __init__(self, loop: LoopThread, api: API) -> None:
@@ -76,11 +77,15 @@ class _Sender:
         self._users = {api.kubeconfig: api}
 
     def __call__(self, user: BlockingAPI, *args: Any, **kwargs: Any) -> Answer:
-        connection = self._users.get(user.kubeconfig)
+        return self._loop.run(self.connection(user.kubeconfig).request(*args, **kwargs))
+
+    def connection(self, kubeconfig: Path) -> API:
+        """Return the server for the user of this kubeconfig, for code in the server's loop."""
+        connection = self._users.get(kubeconfig)
         if connection is None:
             some = next(iter(self._users.values()))
-            connection = self._users[user.kubeconfig] = replace(some, kubeconfig=user.kubeconfig, token="")
-        return self._loop.run(connection.request(*args, **kwargs))
+            connection = self._users[kubeconfig] = replace(some, kubeconfig=kubeconfig, token="")
+        return connection
 
 
 class LoopThread:
@@ -93,7 +98,11 @@ class LoopThread:
         return self
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return self.submit(work).result()
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start work in the loop; return its future."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def __exit__(self, *_: object) -> None:
         self.run(self._loop.shutdown_asyncgens())

@@ -90,7 +90,7 @@ MEMOS = {
     ),
     "ends with a stored object, or with a test": (
         "controllers/garbagecollector/graph:ObjectState._by_uid",
-        "testing/in_thread:_Sender._users",
+        "testing/in_thread:Sender._users",
         "testing/pytest_plugin/clusters:Clusters._known",
     ),
     "ends with a command": (

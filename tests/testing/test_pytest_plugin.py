@@ -137,13 +137,37 @@ def test_clients_are_awaited_under_any_event_loop_and_used_from_threads(pytester
             async def test_anyio(self, kube_client, anyio_backend):
                 await kube_client.resource("v1", "namespaces").create(new("here"))
 
+            async def test_bench(self, pilothouse, anyio_backend):
+                before = await pilothouse.snapshot()
+                async with pilothouse.fault(verbs=["list"], resources=["pods"], answer=503) as fault:
+                    assert (await pilothouse.request("GET", "/api/v1/pods")).status == 503
+                    assert (await fault.status())["hits"] == 1
+                await pilothouse.client().resource("v1", "namespaces").create(new("here"))
+                await pilothouse.settle()
+                then = await pilothouse.clock.now()
+                await pilothouse.clock.step("1h")
+                assert (await pilothouse.clock.now() - then).total_seconds() >= 3600
+                robot = await pilothouse.service_account("default/robot")
+                for user in (robot, pilothouse.as_user("ann")):
+                    assert (await user.request("GET", "/api/v1/pods")).status == 403
+                async with pilothouse.recording(users=["ann"]) as recording:
+                    await pilothouse.as_user("ann").request("GET", "/version")
+                    assert (await recording.status())["total"] == 1
+                watch = await pilothouse.open("GET", "/api/v1/namespaces?watch=true&timeoutSeconds=1")
+                assert b"kube-system" in await watch.read()
+                await pilothouse.restore(before)
+                assert (await pilothouse.request("GET", "/api/v1/namespaces/here")).status == 404
+                async with pilothouse.fork() as other:
+                    await other.client().resource("v1", "namespaces").create(new("there"))
+                assert (await pilothouse.request("GET", "/api/v1/namespaces/there")).status == 404
+
         def test_threads(kube_client, pilothouse):
             with ThreadPoolExecutor(4) as pool:
                 list(pool.map(kube_client.resource("v1", "namespaces").create, map(new, "abcd")))
                 assert {{each.status for each in pool.map(pilothouse.request, ["GET"] * 8, ["/readyz"] * 8)}} == {{200}}
         """
     )
-    run(pytester).assert_outcomes(passed=2 + len(BACKENDS))
+    run(pytester, "-o", "pilothouse_flags=authorization-mode=RBAC").assert_outcomes(passed=2 + 2 * len(BACKENDS))
 
 
 def test_the_report_of_a_failure_tells_what_happened(pytester: pytest.Pytester) -> None:
@@ -281,18 +305,22 @@ def test_the_same_tests_run_against_a_cluster_that_exists(pytester: pytest.Pytes
         @pytest.mark.pilothouse(crds=["widgets.yaml"])
         async def test_anywhere(kube_client, pilothouse):
             await kube_client.resource("example.com/v1", "sprockets").list()
-            assert pilothouse.as_user("ann").request("GET", "/api/v1/pods").status == 200
-            assert pilothouse.service_account("default/robot").request("GET", "/api/v1/pods").status == 200
+            assert (await pilothouse.as_user("ann").request("GET", "/api/v1/pods")).status == 200
+            robot = await pilothouse.service_account("default/robot")
+            assert (await robot.request("GET", "/api/v1/pods")).status == 200
 
         def test_only_here(pilothouse):
             pilothouse.snapshot()
+
+        async def test_only_here_awaited(pilothouse):
+            await pilothouse.snapshot()
 
         @pytest.mark.pilothouse(nodes=2)
         def test_with_nodes(pilothouse): pass
         """
     )
     result = run(pytester, "-rs", f"--pilothouse-kubeconfig={cluster.kubeconfig}")
-    result.assert_outcomes(passed=1, skipped=2)
+    result.assert_outcomes(passed=1, skipped=3)
     result.stdout.fnmatch_lines(
         [
             "SKIPPED *only a Pilothouse server supports snapshots",

@@ -6,6 +6,7 @@ def test_a_namespace_is_active(kube_client):
 
 `pilothouse_server` is one server per test process; `pilothouse` is the server of one test, reset to its template before
 the test; `kubeconfig` is its path; `kube_client` is its client; `pilothouse_webhooks` is the address of its webhooks.
+In `async def` tests, the methods of `pilothouse` and `kube_client` are coroutines.
 Before a test uses one of these fixtures, only pytest is imported.
 """
 
@@ -30,7 +31,7 @@ from pilothouse.testing.pytest_plugin.threads import let_threads_add_loggers, sk
 if TYPE_CHECKING:
     from pilothouse.client.blocking import BlockingClient
     from pilothouse.client.rest.client import Client
-    from pilothouse.testing.api import BlockingAPI
+    from pilothouse.testing.api import API, BlockingAPI
     from pilothouse.testing.pytest_plugin.clusters import Clusters, OneTest
     from pilothouse.testing.pytest_plugin.webhooks import WebhookAddress
 
@@ -77,26 +78,33 @@ def _pilothouse_test(
 
 
 @pytest.fixture
-def pilothouse(_pilothouse_test: OneTest) -> BlockingAPI:
-    """A server with the options of this test, reset to its template. `KUBECONFIG` is set as well."""
-    return _pilothouse_test.api
+def pilothouse(request: pytest.FixtureRequest, _pilothouse_test: OneTest) -> BlockingAPI | API:
+    """A server with the options of this test, reset to its template. `KUBECONFIG` is set as well.
+
+    Its methods are coroutines in `async def` tests (any event loop), and block otherwise.
+    """
+    return _pilothouse_test.async_api() if _is_async(request) else _pilothouse_test.api
 
 
 @pytest.fixture
-def kubeconfig(pilothouse: BlockingAPI) -> Path:
+def kubeconfig(_pilothouse_test: OneTest) -> Path:
     """Path of the administrator's kubeconfig of the test's server."""
-    return pilothouse.kubeconfig
+    return _pilothouse_test.api.kubeconfig
 
 
 @pytest.fixture
 def kube_client(request: pytest.FixtureRequest, _pilothouse_test: OneTest) -> BlockingClient | Client:
     """A client of the administrator: async (any event loop) in `async def` tests, blocking otherwise."""
     blocking = _pilothouse_test.api.client()
-    if not inspect.iscoroutinefunction(getattr(request.node, "obj", None)):
+    if not _is_async(request):
         return blocking
     from pilothouse.testing.pytest_plugin.any_loop import client_for_any_loop
 
     return client_for_any_loop(blocking)
+
+
+def _is_async(request: pytest.FixtureRequest) -> bool:
+    return inspect.iscoroutinefunction(getattr(request.node, "obj", None))
 
 
 @pytest.fixture

@@ -16,10 +16,11 @@ import pytest
 from pilothouse.client.config.kubeconfig import load_kubeconfig
 from pilothouse.client.config.model import ConfigError
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.testing.access import kubeconfig_with
+from pilothouse.testing.access import ServerAccess, kubeconfig_with
 from pilothouse.testing.api import API, BlockingAPI
 from pilothouse.testing.home import Home
 from pilothouse.testing.in_thread import InThread, Server
+from pilothouse.testing.pytest_plugin.any_loop import AnyLoopAPI
 from pilothouse.testing.pytest_plugin.settings import Settings
 from pilothouse.testing.pytest_plugin.story import story_of
 from pilothouse.testing.pytest_plugin.template import (
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 _SHOWN_REQUESTS = 50
 
-A = TypeVar("A", bound="ExistingCluster")
+A = TypeVar("A", bound=ServerAccess)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,10 @@ class OneTest:
     template: StoredSnapshot | None
     """Objects at the start of the test; None for an existing cluster."""
     began: datetime
+
+    def async_api(self) -> API:
+        """Return the API for code in any event loop."""
+        return (AsyncExistingCluster if isinstance(self.api, ExistingCluster) else AnyLoopAPI).of(self.api)
 
     def story(self) -> list[tuple[str, str]]:
         """Return report sections about the changes on the server since the start."""
@@ -143,8 +148,10 @@ def _pointed(manifests: list[Manifest], webhooks: WebhookAddress | None) -> list
     return [webhooks.point(manifest) for manifest in manifests] if webhooks else manifests
 
 
-class ExistingCluster(BlockingAPI):
-    """An existing cluster. Objects are not reset between tests, and tests of unsupported features are skipped."""
+class _WithoutBench(ServerAccess):
+    """Methods of an existing cluster: tests of unsupported features are skipped."""
+
+    __slots__ = ()
 
     def as_user(self: A, name: str, *, groups: Iterable[str] = ()) -> A:
         """Return the cluster for another user, by impersonation."""
@@ -177,6 +184,14 @@ class ExistingCluster(BlockingAPI):
 
     def settle(self, timeout: float = 30.0) -> NoReturn:
         _only_pilothouse("reports quiescence")
+
+
+class ExistingCluster(_WithoutBench, BlockingAPI):
+    """An existing cluster. Objects are not reset between tests."""
+
+
+class AsyncExistingCluster(_WithoutBench, AnyLoopAPI):
+    """An existing cluster for code in any event loop."""
 
 
 def _only_pilothouse(does: str) -> NoReturn:
