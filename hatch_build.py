@@ -5,7 +5,7 @@ what it needs, the package is built without the page, and the console says how t
 
 What is known of the built-in types is made by `tools/builtin_types/`, from Go's structs, the overlay, and the OpenAPI
 definitions in the build dependency kubernetes-validate, which is not needed at run time. Where these contradict each
-other, the build fails.
+other, the build fails. The typed kinds of `pilothouse.operator.types` are made of the result.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 TARGET = "pilothouse/machinery/_generated"
+TYPED_KINDS = "pilothouse/operator/types"
 PAGE = "pilothouse/console/_page"
 
 
@@ -43,6 +44,8 @@ class MadeFilesHook(BuildHookInterface):  # type: ignore[type-arg]
     def _build_types(self) -> None:
         from tools.builtin_types.build import build
         from tools.builtin_types.overlay import SHIPPED, read_overlay
-        from tools.builtin_types.sources import published_types
+        from tools.builtin_types.sources import installed_types, published_types
+        from tools.builtin_types.typed_dicts import write_typed_dicts
 
         build(published_types(), read_overlay(SHIPPED), Path(self.root) / TARGET)
+        write_typed_dicts(installed_types().definitions, Path(self.root) / TYPED_KINDS)
