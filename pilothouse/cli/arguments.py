@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from pilothouse.machinery import release
 from pilothouse.machinery.flags import did_you_mean, invalid_value
 
 if TYPE_CHECKING:
@@ -93,6 +94,21 @@ def _name(action: argparse.Action) -> str:
 def add_output(parser: argparse.ArgumentParser) -> None:
     help_ = "format of the report (default: text)"
     parser.add_argument("-o", "--output", choices=("text", "json", "junit", "github"), default="text", help=help_)
+
+
+def add_kubernetes_version(parser: argparse.ArgumentParser) -> None:
+    """Add --kubernetes-version. Parsing it chooses the release of this process."""
+
+    def choose(name: str) -> str:
+        try:
+            return release.choose(name).name
+        except release.UnknownRelease:
+            raise argparse.ArgumentTypeError(f"one of {', '.join(release.RELEASES)}") from None
+        except release.ReleaseAlreadyChosen as error:
+            parser.error(str(error))
+
+    help_ = f"Kubernetes version to implement: {', '.join(release.RELEASES)} (default: {release.DEFAULT})"
+    parser.add_argument("--kubernetes-version", type=choose, metavar="VERSION", help=help_)
 
 
 def add_kubeconfig_arguments(

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pilothouse.cli.arguments import CommandParser
+from pilothouse.cli.arguments import CommandParser, add_kubernetes_version
 from pilothouse.machinery.platform import CAN_FORK
 
 _PROGRAMS = ("kube-apiserver", "etcd")
@@ -26,15 +26,16 @@ def main(arguments: Sequence[str]) -> int:
         from pilothouse.testing.envtest.etcd import run_etcd
 
         return run_etcd(words[1:])
-    return _path(_parser().parse_args(words).dir)
+    parsed = _parser().parse_args(words)
+    return _path(parsed.dir, parsed.kubernetes_version or "")
 
 
-def _path(directory: Path | None) -> int:
+def _path(directory: Path | None, kubernetes_version: str) -> int:
     from pilothouse.testing.envtest.folder import default_folder, make_folder
 
-    folder = (directory or default_folder()).expanduser().absolute()
+    folder = (directory or default_folder(kubernetes_version)).expanduser().absolute()
     try:
-        make_folder(folder)
+        make_folder(folder, kubernetes_version)
     except OSError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
@@ -49,8 +50,10 @@ def _kube_apiserver(arguments: Sequence[str]) -> int:
     from pilothouse.testing.envtest.api_server import options_for_envtest
 
     if any(word in ("--version", "--version=true") for word in arguments):
+        from pilothouse.controlplane.options.pilothouse import choose_release
         from pilothouse.machinery import release
 
+        choose_release(arguments)
         print(f"Kubernetes {release.current().git_version}")
         return 0
     with TemporaryDirectory(prefix="pilothouse-envtest-") as scratch:
@@ -65,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     help_ = "write a folder with kube-apiserver, etcd and kubectl, and print its path"
     path = commands.add_parser("path", help=help_, description=f"{help_[0].upper()}{help_[1:]}.", example=example)
     path.add_argument("--dir", type=Path, help="folder to write; default: a folder in the user's cache directory")
+    add_kubernetes_version(path)
     commands.add_parser("kube-apiserver", help="run the kube-apiserver of that folder", add_help=False)
     commands.add_parser("etcd", help="run the etcd of that folder", add_help=False)
     return parser

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pilothouse.cli.version import requested_version, version_line
 from pilothouse.controlplane.options.completion import CompletedOptions, InvalidOptions, complete
 from pilothouse.controlplane.options.options import Options, shown_flags
+from pilothouse.controlplane.options.pilothouse import choose_release
 from pilothouse.machinery.flags import FlagError
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.platform import assignment_command, notify_service_manager
@@ -39,6 +40,7 @@ def main(arguments: Sequence[str], adjust: Callable[[Options], Options] = lambda
         print("\n".join([_USAGE, *usage_sections()]), end="")
         return 0
     try:
+        choose_release(arguments)
         version = requested_version(arguments, version_line)
         if version is not None:
             print(version)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from pilothouse.cli.arguments import CommandParser, add_output
+from pilothouse.cli.arguments import CommandParser, add_kubernetes_version, add_output
 
 _SUBJECTS = {
     "policy": "Test ValidatingAdmissionPolicies and MutatingAdmissionPolicies.",
@@ -32,5 +32,6 @@ def _parser() -> argparse.ArgumentParser:
         subject = subjects.add_parser(name, help=text, description=text, example=example)
         help_ = "files of test cases, in the format of docs/how-to/offline-checks.md"
         subject.add_argument("files", nargs="+", metavar="FILE", help=help_)
+        add_kubernetes_version(subject)
         add_output(subject)
     return parser

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from pilothouse.cli.arguments import CommandParser, add_output
+from pilothouse.cli.arguments import CommandParser, add_kubernetes_version, add_output
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -44,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--as-group", dest="groups", action="append", default=[], metavar="GROUP", help=help_)
     help_ = "namespace of objects that name none"
     parser.add_argument("-n", "--namespace", default="default", help=help_)
+    add_kubernetes_version(parser)
     add_output(parser)
     return parser
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pilothouse.machinery.dataclass import dataclass
 
@@ -94,7 +94,7 @@ async def fork(home: Home, *, process: bool) -> AsyncIterator[API]:
 
     if home.flags.get("etcd_servers"):
         raise ValueError("cannot fork a server on etcd: only the embedded store can be copied")
-    flags = {name: value for name, value in home.flags.items() if name not in _UNSHARED_FLAGS}
+    flags: dict[str, Any] = {name: value for name, value in home.flags.items() if name not in _UNSHARED_FLAGS}
     with TemporaryDirectory(prefix="pilothouse-fork-") as folder:
         data_dir = Path(folder) / "data"
         await asyncio.to_thread(copy_data_dir, home.data_dir, data_dir)

@@ -65,8 +65,10 @@ class Server(InThread):
     b'ok'
     """
 
-    def __init__(self, *, data_dir: Path | None = None, process: bool = False, **flags: Flag) -> None:
-        super().__init__(server(data_dir=data_dir, process=process, **flags))
+    def __init__(
+        self, *, data_dir: Path | None = None, process: bool = False, kubernetes_version: str = "", **flags: Flag
+    ) -> None:
+        super().__init__(server(data_dir=data_dir, process=process, kubernetes_version=kubernetes_version, **flags))
 
 
 class Sender:

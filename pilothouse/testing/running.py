@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pilothouse.machinery import release
 from pilothouse.testing.api import API
 from pilothouse.testing.home import Flag, Home, ReadyServer, new_home
 
@@ -22,19 +23,25 @@ _STOP_TIMEOUT = 30.0
 
 
 @asynccontextmanager
-async def server(*, data_dir: Path | None = None, process: bool = False, **flags: Flag) -> AsyncIterator[API]:
+async def server(
+    *, data_dir: Path | None = None, process: bool = False, kubernetes_version: str = "", **flags: Flag
+) -> AsyncIterator[API]:
     """Run a real API server for the duration of the block.
 
     The server is ready when the block begins and gone when it ends. Nothing outside of `data_dir` is touched; without
     `data_dir`, the data is in a temporary folder. `flags` are the flags of `pilothouse serve`. With `process`, the
-    server
-    runs in another process. Raises StartError with all invalid flags.
+    server runs in another process. A `kubernetes_version` other than the version of this process runs in another
+    process, too, with `testing=True` by default, so that snapshots work. Raises StartError with all invalid flags.
 
     >>> from pilothouse.testing import server
     >>> async with server() as api:
     ...     print((await api.client().get_json("/version"))["major"])
     1
     """
+    if kubernetes_version:
+        flags["kubernetes_version"] = kubernetes_version
+        if not process and _is_of_another_process(kubernetes_version):
+            process, flags = True, {"testing": True, **flags}
     async with AsyncExitStack() as stack:
         home = stack.enter_context(new_home(data_dir, flags))
         ready = await stack.enter_async_context(child_process(home) if process else in_this_loop(home))
@@ -48,6 +55,14 @@ async def server(*, data_dir: Path | None = None, process: bool = False, **flags
             handler=ready.handler,
             snapshots=ready.snapshots,
         )
+
+
+def _is_of_another_process(kubernetes_version: str) -> bool:
+    """Return whether this process implements another version. Raises StartError for an unknown version."""
+    try:
+        return release.release_of(kubernetes_version) != release.current()
+    except release.UnknownRelease as error:
+        raise StartError(str(error)) from None
 
 
 @asynccontextmanager

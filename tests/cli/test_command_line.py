@@ -35,6 +35,23 @@ def test_the_version_names_both_versions(words: list[str], capsys: pytest.Captur
     assert "(Kubernetes v1.36." in out
 
 
+@pytest.mark.parametrize("words", [["--kubernetes-version=1.35"], ["--kubernetes_version", "v1.35.8"]])
+def test_the_version_is_that_which_is_chosen(words: list[str]) -> None:
+    command = [sys.executable, "-m", "pilothouse.cli.main", "serve", *words, "--version"]
+    assert "(Kubernetes v1.35.8)" in subprocess.check_output(command, text=True)
+
+
+@pytest.mark.parametrize("command", [["validate"], ["test", "cel"]])
+def test_an_offline_check_names_the_versions_that_it_knows(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--kubernetes-version=1.20", "a.yaml"])
+    assert ended.value.code == 2
+    expected = 'Error: invalid value "1.20" for --kubernetes-version: expected one of 1.34, 1.35, 1.36, 1.37\n'
+    assert capsys.readouterr().err.endswith(expected)
+
+
 def test_the_raw_version_has_every_field(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--version=raw"]) == 0
     out = capsys.readouterr().out
@@ -64,6 +81,10 @@ def test_the_help_of_serve_has_sections(capsys: pytest.CaptureFixture[str]) -> N
             'Error: invalid value "x" for --version: expected true, false or raw',
         ),
         (["serve", "--version=false", "--fast"], "Error: unknown flag: --fast"),
+        (
+            ["serve", "--kubernetes-version=1.20"],
+            'Error: invalid value "1.20" for --kubernetes-version: expected one of 1.34, 1.35, 1.36, 1.37',
+        ),
         (["version", "x"], 'Error: "pilothouse version" does not take any arguments, got ["x"]'),
     ],
 )

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -69,6 +70,15 @@ def test_the_version_is_kube_apiservers(assets: Path) -> None:
         subprocess.check_output([assets / "kube-apiserver", "--version"], text=True)
         == f"Kubernetes {release.current().git_version}\n"
     )
+
+
+def test_a_folder_has_the_version_that_it_was_written_for(tmp_path: Path) -> None:
+    words = ("envtest", "path", "--kubernetes-version", "1.35")
+    command = [sys.executable, "-m", "pilothouse.cli.main", *words]
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    folder = Path(subprocess.check_output(command, text=True, env=environment).strip())
+    assert folder.parent == tmp_path / "pilothouse" / "envtest"
+    assert subprocess.check_output([folder / "kube-apiserver", "--version"], text=True) == "Kubernetes v1.35.8\n"
 
 
 @pytest.mark.parametrize(

@@ -358,3 +358,63 @@ def test_nothing_of_a_server_is_imported_before_a_test_wants_one() -> None:
     assert "pilothouse.testing.pytest_plugin.settings" in found
     for heavy in ("apiserver", "client", "controlplane", "testing.api"):
         assert f"pilothouse.{heavy}" not in found
+
+
+VERSIONED_SUITE = """
+import pytest
+
+def version(client):
+    return client.get_json("/version")["minor"]
+
+def test_of_the_matrix(kube_client):
+    kube_client.resource("v1", "namespaces").create({"metadata": {"name": "mine"}})
+    assert version(kube_client) != "35"
+
+def test_begins_with_the_template(kube_client):
+    assert "mine" not in [each["metadata"]["name"] for each in kube_client.resource("v1", "namespaces").items()]
+
+@pytest.mark.pilothouse(kubernetes_version="1.37")
+def test_with_a_version_of_its_own(kube_client):
+    assert version(kube_client) == "37"
+
+def test_without_a_server():
+    pass
+"""
+
+
+def test_a_matrix_runs_each_test_on_each_version(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(VERSIONED_SUITE)
+    result = run(pytester, "-v", "--pilothouse-versions=1.35,1.36")
+    result.assert_outcomes(passed=5, failed=1)
+    result.stdout.fnmatch_lines(["*test_of_the_matrix[[]1.35[]] FAILED*", "*test_of_the_matrix[[]1.36[]] PASSED*"])
+    result.stdout.fnmatch_lines(
+        ["*Kubernetes versions*", "1.35: 1 passed, 1 failed", "1.36: 2 passed", "1.37: 1 passed"]
+    )
+
+
+def test_an_unknown_version_is_refused(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.pilothouse(kubernetes_version="1.20")
+        def test_one(kube_client): ...
+        """
+    )
+    run(pytester).stdout.fnmatch_lines(['*Kubernetes version "1.20" is not available; choose one of 1.34, *'])
+    refused = pytester.runpytest_subprocess(*QUIET, "--pilothouse-versions=1.36,2.0")
+    refused.stderr.fnmatch_lines(['*Kubernetes version "2.0" is not available; choose one of 1.34, *'])
+
+
+def test_the_version_of_the_configuration_is_that_of_every_server(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\npilothouse_kubernetes_version = 1.34")
+    pytester.makepyfile(
+        """
+        from pilothouse.machinery import release
+
+        def test_one(pilothouse, kube_client):
+            assert kube_client.get_json("/version")["gitVersion"] == "v1.34.11"
+            assert release.current().name == "1.34", "the server runs in this process"
+        """
+    )
+    pytester.runpytest_subprocess(*QUIET).assert_outcomes(passed=1)

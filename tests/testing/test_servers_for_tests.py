@@ -145,3 +145,23 @@ def test_kubectl_works_with_the_kubeconfig_of_a_test() -> None:
         command = ["kubectl", "--kubeconfig", str(api.kubeconfig), "get", "namespaces", "-o", "name"]
         listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "namespace/default" in listed.split()
+
+
+async def test_a_server_of_another_version_runs_in_a_process_of_its_own() -> None:
+    async with server(kubernetes_version="1.35", controllers="-*") as api:
+        assert api.handler is None
+        assert (await api.client().get_json("/version"))["gitVersion"] == "v1.35.8"
+        before = await api.snapshot()
+        assert (await api.request("POST", NAMESPACES, {"metadata": {"name": "here"}})).status == 201
+        await api.restore(before)
+        assert (await api.request("GET", f"{NAMESPACES}/here")).status == 404
+
+
+async def test_a_server_of_the_version_of_this_process_runs_in_it() -> None:
+    async with server(kubernetes_version="1.36") as api:
+        assert api.handler is not None
+
+
+def test_an_unknown_version_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(StartError, match=r'Kubernetes version "1\.2" is not available; choose one of 1\.34, 1\.35, '):
+        Server(kubernetes_version="1.2").start()

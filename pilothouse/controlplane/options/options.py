@@ -27,7 +27,7 @@ from pilothouse.controlplane.options.controllers import ControllerOptions
 from pilothouse.controlplane.options.etcd import EtcdOptions
 from pilothouse.controlplane.options.misc import MiscOptions
 from pilothouse.controlplane.options.observability import LogsOptions, TracingOptions
-from pilothouse.controlplane.options.pilothouse import PilothouseOptions
+from pilothouse.controlplane.options.pilothouse import PilothouseOptions, choose_release
 from pilothouse.controlplane.options.replicas import CoordinatedLeadershipOptions, ReplicaOptions
 from pilothouse.controlplane.options.serving import InsecureServingOptions, SecureServingOptions
 from pilothouse.controlplane.options.simulation import SimulationOptions
@@ -118,7 +118,9 @@ class Options:
 
     @classmethod
     def parse(cls, arguments: Iterable[str]) -> Options:
-        """Parse a command line. Raises FlagError."""
+        """Parse a command line, and choose the release that it names. Raises FlagError."""
+        arguments = list(arguments)
+        choose_release(arguments)
         parsed = parse(all_flags(), arguments)
         if positionals := [word for word in parsed.positionals if word]:
             raise FlagError(f'"pilothouse serve" does not take any arguments, got {quoted_list(positionals)}')

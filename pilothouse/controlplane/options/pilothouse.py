@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar
 
+from pilothouse.machinery import release
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags import BOOL, INT, STRING, FlagError, flag, invalid_value
 from pilothouse.machinery.platform import CAN_FORK
 
+KUBERNETES_VERSION = "kubernetes-version"
 _AUTO = "auto"
 _MOST_WORKERS = 256
 _SHOWN_IN_THE_CONSOLE = 200
@@ -32,6 +34,13 @@ class TaskGroup(StrEnum):
 class PilothouseOptions:
     title: ClassVar[str] = "pilothouse"
 
+    kubernetes_version: str = flag(
+        KUBERNETES_VERSION,
+        STRING,
+        "",
+        f"Kubernetes version to implement: {', '.join(release.RELEASES)}; default: {release.DEFAULT}.",
+        group=TaskGroup.STARTUP,
+    )
     data_dir: str = flag(
         "data-dir",
         STRING,
@@ -96,6 +105,29 @@ class PilothouseOptions:
         if not 0 <= self.recent_requests <= _MOST_RECENT_REQUESTS:
             expected = f"a whole number from 0 to {_MOST_RECENT_REQUESTS}"
             yield invalid_value(str(self.recent_requests), "--recent-requests", expected)
+
+
+def choose_release(arguments: Iterable[str]) -> None:
+    """Make the release of --kubernetes-version the release of this process. Raises FlagError.
+
+    Call it before the command line is parsed: the release decides which flags exist.
+    """
+    chosen, words = "", iter(arguments)
+    for word in words:
+        if word == "--":
+            break
+        name, equals, value = word.partition("=")
+        if name.replace("_", "-") == f"--{KUBERNETES_VERSION}":
+            chosen = value if equals else next(words, "")
+    if not chosen:
+        return
+    try:
+        release.choose(chosen)
+    except release.UnknownRelease:
+        expected = f"one of {', '.join(release.RELEASES)}"
+        raise FlagError(invalid_value(chosen, f"--{KUBERNETES_VERSION}", expected)) from None
+    except release.ReleaseAlreadyChosen as error:
+        raise FlagError(f"--{KUBERNETES_VERSION}={chosen}: {error}") from None
 
 
 def default_data_dir() -> Path:

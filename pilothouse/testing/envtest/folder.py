@@ -20,7 +20,7 @@ _STARTER = """import sys
 if {packages!r} not in sys.path:
     sys.path.insert(0, {packages!r})
 from pilothouse.cli.main import main
-sys.exit(main(["envtest", {program!r}, *sys.argv[1:]]))"""
+sys.exit(main(["envtest", *{words!r}, *sys.argv[1:]]))"""
 
 _NO_KUBECTL = """#!/bin/sh
 echo 'Error: kubectl was not on the PATH when this folder was created.' >&2
@@ -29,20 +29,27 @@ exit 127
 """
 
 
-def default_folder() -> Path:
-    """Return the folder of this installation in the user's cache directory."""
+def default_folder(kubernetes_version: str = "") -> Path:
+    """Return the folder of this installation and version in the user's cache directory."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     cache = Path(base) if os.path.isabs(base) else Path.home() / ".cache"
     installation = sha256(f"{sys.executable}\n{_PACKAGES}".encode()).hexdigest()[:12]
-    return cache / "pilothouse" / "envtest" / f"{pilothouse.__version__}-{installation}"
+    version = f"-{kubernetes_version}" if kubernetes_version else ""
+    return cache / "pilothouse" / "envtest" / f"{pilothouse.__version__}{version}-{installation}"
 
 
-def make_folder(folder: Path) -> None:
-    """Write the three programs, replacing existing ones atomically. Raises OSError."""
+def make_folder(folder: Path, kubernetes_version: str = "") -> None:
+    """Write the three programs, replacing existing ones atomically. Raises OSError.
+
+    The kube-apiserver implements `kubernetes_version`, or the default version.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for program in PROGRAMS:
         # A shell script, because a shebang line cannot hold every interpreter path.
-        starter = _STARTER.format(packages=_PACKAGES, program=program)
+        words = [program]
+        if kubernetes_version and program == "kube-apiserver":
+            words.append(f"--kubernetes-version={kubernetes_version}")
+        starter = _STARTER.format(packages=_PACKAGES, words=words)
         _install(folder / program, f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -P -c {shlex.quote(starter)} "$@"\n')
     kubectl = _kubectl(excluded=folder)
     _install(folder / "kubectl", kubectl or _NO_KUBECTL)

@@ -14,17 +14,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pilothouse.machinery.release import ReleaseAlreadyChosen, choose
 from pilothouse.testing.pytest_plugin.settings import (
     KUBECONFIG,
     MARKER,
+    MATRIX,
     add_options,
+    is_pinned,
     settings_of_item,
     settings_of_session,
+    versions_of_session,
 )
 from pilothouse.testing.pytest_plugin.threads import let_threads_add_loggers, skip_assertion_rewriting
 
@@ -36,6 +41,8 @@ if TYPE_CHECKING:
     from pilothouse.testing.pytest_plugin.webhooks import WebhookAddress
 
 _TEST = pytest.StashKey["OneTest"]()
+VERSION_PROPERTY = "kubernetes_version"
+"""Property of a test's report: the Kubernetes version of its server."""
 
 skip_assertion_rewriting()  # at load time, because a conftest.py may import any module
 let_threads_add_loggers()
@@ -47,6 +54,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
+    versions = versions_of_session(config) or [settings_of_session(config).kubernetes_version]
+    if len(versions) == 1 and versions[0]:
+        with suppress(ReleaseAlreadyChosen):  # then servers of the version run in processes of their own
+            choose(versions[0])
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    versions = versions_of_session(metafunc.config)
+    if versions and MATRIX in metafunc.fixturenames and not is_pinned(metafunc.definition.iter_markers()):
+        metafunc.parametrize(MATRIX, versions, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def _pilothouse_version(request: pytest.FixtureRequest) -> str:
+    """The Kubernetes version of this test in the matrix, or an empty string."""
+    return str(getattr(request, "param", ""))
 
 
 @pytest.fixture(scope="session")
@@ -58,19 +81,27 @@ def _pilothouse_clusters(request: pytest.FixtureRequest) -> Iterator[Clusters]:
 
 
 @pytest.fixture(scope="session")
-def pilothouse_server(request: pytest.FixtureRequest, _pilothouse_clusters: Clusters) -> BlockingAPI:
+def pilothouse_server(
+    request: pytest.FixtureRequest, _pilothouse_clusters: Clusters, _pilothouse_version: str
+) -> BlockingAPI:
     """The server that all tests of this process share, with the options of the configuration and the command line.
 
     Objects stay until a test that uses `pilothouse` begins.
     """
-    return _pilothouse_clusters.get(settings_of_session(request.config)).api
+    return _pilothouse_clusters.get(settings_of_session(request.config, _pilothouse_version)).api
 
 
 @pytest.fixture
 def _pilothouse_test(
-    request: pytest.FixtureRequest, _pilothouse_clusters: Clusters, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    _pilothouse_clusters: Clusters,
+    _pilothouse_version: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[OneTest]:
-    cluster = _pilothouse_clusters.get(settings_of_item(request.node))
+    settings = settings_of_item(request.node, _pilothouse_version)
+    if settings.kubernetes_version:
+        request.node.user_properties.append((VERSION_PROPERTY, settings.kubernetes_version))
+    cluster = _pilothouse_clusters.get(settings)
     with cluster.one_test() as test:
         request.node.stash[_TEST] = test
         monkeypatch.setenv("KUBECONFIG", str(test.api.kubeconfig))
@@ -127,3 +158,19 @@ def pytest_runtest_makereport(
     if test is not None and report.failed and report.when == "call":
         report.sections.extend(test.story())
     return report
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print the results of each Kubernetes version of the matrix."""
+    counts: dict[str, dict[str, int]] = {}
+    for outcome in ("passed", "failed", "error", "skipped", "xfailed", "xpassed"):
+        for report in terminalreporter.getreports(outcome):
+            if version := dict(report.user_properties).get(VERSION_PROPERTY):
+                of_version = counts.setdefault(str(version), {})
+                of_version[outcome] = of_version.get(outcome, 0) + 1
+    if counts and versions_of_session(config):
+        terminalreporter.section("Kubernetes versions")
+        for version, outcomes in sorted(counts.items()):
+            text = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
+            terminalreporter.write_line(f"{version}: {text}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,12 +11,16 @@ from typing import Any, TypeAlias
 import pytest
 
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.release import UnknownRelease, release_of
 
 KUBECONFIG = "pilothouse_kubeconfig"
+VERSIONS = "pilothouse_versions"
+MATRIX = "_pilothouse_version"
+"""Fixture with the version of the matrix; empty without a matrix."""
 MARKER = (
-    "pilothouse(crds, manifests, nodes, controllers, flags, webhooks): settings of the test's server. crds and"
-    " manifests are lists of paths or objects; lists and flags add to those of the class, the module and the"
-    " configuration."
+    "pilothouse(crds, manifests, nodes, controllers, flags, webhooks, kubernetes_version): settings of the test's"
+    " server. crds and manifests are lists of paths or objects; lists and flags add to those of the class, the module"
+    " and the configuration."
 )
 _OPTIONS = {
     "crds": ("paths", "append", "File or folder of CustomResourceDefinitions to install in every server"),
@@ -25,6 +29,7 @@ _OPTIONS = {
     "controllers": ("string", "store", "Controllers to run, in the format of kube-controller-manager's --controllers"),
     "flags": ("linelist", "append", "name=value: a flag of `pilothouse serve`"),
     "webhooks": ("string", "store", "host:port for the URLs of webhook configurations; port 0 selects a free port"),
+    "kubernetes_version": ("string", "store", "Kubernetes version of every server, such as 1.35"),
 }
 
 Source: TypeAlias = "Path | Mapping[str, Any]"
@@ -40,10 +45,11 @@ class Settings:
     controllers: tuple[str, ...] = ()
     flags: Mapping[str, Any] | None = None
     webhooks: tuple[str, int] | None = None
+    kubernetes_version: str = ""
 
     @property
     def key(self) -> str:
-        values = [self.crds, self.manifests, self.nodes, self.controllers, self.flags, self.webhooks]
+        values = [getattr(self, name) for name in _OPTIONS]
         return json.dumps(values, default=str, sort_keys=True)
 
     @property
@@ -52,6 +58,8 @@ class Settings:
         flags: dict[str, Any] = {"simulated_nodes": self.nodes} if self.nodes else {}
         if self.controllers:
             flags["controllers"] = self.controllers
+        if self.kubernetes_version:
+            flags["kubernetes_version"] = self.kubernetes_version
         return flags | {name.replace("-", "_"): value for name, value in (self.flags or {}).items()}
 
     def with_more(self, overrides: Mapping[str, Any], folders: tuple[Path, ...]) -> Settings:
@@ -70,6 +78,8 @@ class Settings:
             given["controllers"] = _controllers(given["controllers"])
         if "flags" in given:
             given["flags"] = {**(self.flags or {}), **given["flags"]}
+        if "kubernetes_version" in given:
+            given["kubernetes_version"] = release_of(given["kubernetes_version"]).name
         return replace(self, **given)
 
 
@@ -77,15 +87,32 @@ def add_options(parser: pytest.Parser) -> None:
     """Add the options to the command line and to the configuration: --pilothouse-crds is pilothouse_crds."""
     group = parser.getgroup("pilothouse", "a Kubernetes API server for tests")
     for name, (kind, action, text) in _OPTIONS.items():
-        flag = f"--pilothouse-{name}"
+        flag = f"--pilothouse-{name.replace('_', '-')}"
         group.addoption(flag, dest=f"pilothouse_{name}", action=action, default=None, help=f"{text}.")
         parser.addini(f"pilothouse_{name}", f"{text}.", type=kind, default=None)  # type: ignore[arg-type]
     text = "Run the tests against the cluster of this kubeconfig, and skip tests that need Pilothouse."
     group.addoption("--pilothouse-kubeconfig", dest=KUBECONFIG, default=None, metavar="FILE", help=text)
+    text = "Run every test once for each of these Kubernetes versions, such as 1.35,1.36."
+    group.addoption("--pilothouse-versions", dest=VERSIONS, default=None, metavar="VERSIONS", help=text)
+    parser.addini(VERSIONS, text, type="string", default="")
 
 
-def settings_of_session(config: pytest.Config) -> Settings:
-    """Return the settings of the configuration and the command line."""
+def versions_of_session(config: pytest.Config) -> list[str]:
+    """Return the Kubernetes versions of the matrix. Raises pytest.UsageError for an unknown version."""
+    text = config.getoption(VERSIONS) or config.getini(VERSIONS) or ""
+    try:
+        return [release_of(name).name for name in dict.fromkeys(filter(None, text.split(",")))]
+    except UnknownRelease as error:
+        raise pytest.UsageError(f"pilothouse: {error}") from None
+
+
+def is_pinned(markers: Iterable[pytest.Mark]) -> bool:
+    """Return whether a marker sets the Kubernetes version. Such tests are not part of the matrix."""
+    return any(mark.name == "pilothouse" and mark.kwargs.get("kubernetes_version") for mark in markers)
+
+
+def settings_of_session(config: pytest.Config, version: str = "") -> Settings:
+    """Return the settings of the configuration and the command line. `version` is a version of the matrix."""
     settings = Settings()
     places = ((config.getini, config.rootpath), (config.getoption, config.invocation_params.dir))
     for read, folder in places:
@@ -98,12 +125,15 @@ def settings_of_session(config: pytest.Config) -> Settings:
             host, _, port = values["webhooks"].rpartition(":")
             values["webhooks"] = (host, int(port))
         settings = _checked(settings, values, (folder,))
-    return settings
+    return replace(settings, kubernetes_version=version) if version else settings
 
 
-def settings_of_item(item: pytest.Item) -> Settings:
-    """Return the settings of the session, with the test's markers applied from the outermost to the innermost."""
-    settings = settings_of_session(item.config)
+def settings_of_item(item: pytest.Item, version: str = "") -> Settings:
+    """Return the settings of the session, with the test's markers applied from the outermost to the innermost.
+
+    `version` is the Kubernetes version of the matrix.
+    """
+    settings = settings_of_session(item.config, version)
     for mark in reversed(list(item.iter_markers("pilothouse"))):
         if mark.args:
             pytest.fail("pytest.mark.pilothouse takes keywords only", pytrace=False)

@@ -28,7 +28,7 @@ from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.testing.pytest_plugin.settings import Source
 
 _POLL_INTERVAL, _TIMEOUT = 0.01, 10.0
-_FIRST_WORK = "/registry/serviceaccounts/default/default"
+_FIRST_WORK = "/api/v1/namespaces/default/serviceaccounts/default"
 """Object that the first running controller creates."""
 _BENCH = "/apis/testing.pilothouse.dev/v1alpha1"
 _CLOCK = f"{_BENCH}/clocks/server"
@@ -43,7 +43,7 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 def take_template(api: BlockingAPI, controllers: Iterable[str]) -> StoredSnapshot:
     """Return a snapshot of the quiescent server. After a timeout, the snapshot is taken anyway."""
     end = time.monotonic() + _TIMEOUT
-    while "*" in controllers and _FIRST_WORK not in api.snapshot().entries and time.monotonic() < end:
+    while "*" in controllers and api.request("GET", _FIRST_WORK).status != 200 and time.monotonic() < end:
         time.sleep(_POLL_INTERVAL)
     with suppress(TimeoutError, StatusError):
         api.settle(_TIMEOUT)
