@@ -13,6 +13,7 @@ from tools.docs.reference.flags import flags_page
 from tools.docs.reference.metrics import metrics_page
 from tools.docs.reference.objects import objects_page
 from tools.docs.reference.python_api import PACKAGES, python_page
+from tools.docs.reference.versions import versions_page
 
 _PAGES: dict[str, Callable[[], str]] = {
     "conformance.md": conformance_page,
@@ -20,6 +21,7 @@ _PAGES: dict[str, Callable[[], str]] = {
     "flags.md": flags_page,
     "metrics.md": metrics_page,
     "test-bench-fields.md": objects_page,
+    "versions.md": versions_page,
     **{f"python-{package.rpartition('.')[2]}.md": partial(python_page, package) for package in PACKAGES},
 }
 

@@ -1,0 +1,17 @@
+"""The table of changes between Kubernetes versions has one row for each change."""
+
+from __future__ import annotations
+
+from pilothouse.machinery import release
+from tools.docs.reference.versions import version_changes
+
+CHANGES = version_changes()
+
+
+def test_every_change_belongs_to_a_served_version() -> None:
+    assert {change["since"] for change in CHANGES} <= release.RELEASES.keys()
+
+
+def test_no_change_is_listed_twice() -> None:
+    listed = [(change["since"], change["change"]) for change in CHANGES]
+    assert len(listed) == len(set(listed))
