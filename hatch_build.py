@@ -42,9 +42,9 @@ class MadeFilesHook(BuildHookInterface):  # type: ignore[type-arg]
             tell_installer(message)
 
     def _build_types(self) -> None:
-        from tools.builtin_types.build import build
+        from tools.builtin_types.build import build, published_types
         from tools.builtin_types.overlay import SHIPPED, read_overlay
-        from tools.builtin_types.sources import installed_types, published_types
+        from tools.builtin_types.sources import installed_types
         from tools.builtin_types.typed_dicts import write_typed_dicts
 
         build(published_types(), read_overlay(SHIPPED), Path(self.root) / TARGET)

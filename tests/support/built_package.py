@@ -11,7 +11,7 @@ import pytest
 import pilothouse
 from tools.builtin_types.build import build
 from tools.builtin_types.overlay import read_overlay
-from tools.builtin_types.sources import installed_types
+from tools.builtin_types.sources import BASE, installed_types
 
 _PACKAGE = Path(pilothouse.__file__).parent
 
@@ -26,7 +26,7 @@ def built_with(overlay: Path, place: Path) -> Iterator[None]:
     machinery.mkdir(parents=True)
     _link(_PACKAGE, machinery.parent, but="machinery")
     _link(_PACKAGE / "machinery", machinery, but="_generated")
-    build(installed_types(), read_overlay(overlay), machinery / "_generated")
+    build({BASE: installed_types()}, read_overlay(overlay), machinery / "_generated")
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(place)  # `python -m` looks here first
         yield

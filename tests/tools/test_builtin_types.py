@@ -11,10 +11,11 @@ import pytest
 from pilothouse.client import Json
 from tools.builtin_types.agreement import Disagreement, check_agreement
 from tools.builtin_types.build import build
+from tools.builtin_types.differences import OTHERS, Differences, structs_of
 from tools.builtin_types.enums import with_enums
 from tools.builtin_types.merging import merged, merged_structs
 from tools.builtin_types.overlay import SHIPPED, AddedField, AddedStruct, Overlay, OverlayError, read_overlay
-from tools.builtin_types.sources import Types, go_structs, installed_types
+from tools.builtin_types.sources import BASE, INSTALLED, Types, go_structs, installed_types
 
 CORE = "k8s.io.api.core.v1"
 CONFIG_MAP, PORT = "io.k8s.api.core.v1.ConfigMap", "io.k8s.api.core.v1.ContainerPort"
@@ -120,7 +121,7 @@ def test_a_table_that_lacks_something_or_has_too_much_is_refused(tmp_path: Path,
 def test_a_build_that_fails_leaves_what_was_there(types: Types, tmp_path: Path) -> None:
     (tmp_path / "definitions.json").write_text("as before")
     with pytest.raises(Disagreement):
-        build(types, adding("notes", number=2), tmp_path)
+        build({BASE: types}, adding("notes", number=2), tmp_path)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["as before"]
 
 
@@ -139,6 +140,23 @@ def test_what_is_installed_was_built_from_the_sources_that_are_here(types: Types
     overlay = read_overlay(SHIPPED)
     assert types.structs == merged_structs(go_structs(), overlay)
     assert types.defaults == overlay.defaults
+
+
+@pytest.mark.parametrize("version", OTHERS)
+def test_installed_packages_of_another_version_are_the_packages_that_differ(version: str) -> None:
+    """Where this fails, an edit of the sources was not followed by `pip install -e .`."""
+    overlay, base = read_overlay(SHIPPED), go_structs()
+    structs = merged_structs(structs_of(version, base), overlay)
+    differing = {name: structs.get(name, "") for name in base.keys() | structs if base.get(name) != structs.get(name)}
+    installed = {path.stem: path.read_text() for path in (INSTALLED / version).glob("*.txt")}
+    assert installed == differing
+
+
+def test_a_difference_replaces_adds_and_removes_structs(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"a": "use m x\nA: a=1:string\nC: c=1:string\n", "b": "B: b=1:string\n"}
+    found = Differences(structs={"a": "-C\nA!: a=1:string d=2:bool\nB: b=1:m.X\n", "b": ""})
+    monkeypatch.setattr("tools.builtin_types.differences.differences", lambda _: found)
+    assert structs_of("1.35", given) == {"a": "use m x\nA!: a=1:string d=2:bool\nB: b=1:m.X\n"}
 
 
 def test_a_field_shows_the_enum_that_is_its_go_type(types: Types) -> None:

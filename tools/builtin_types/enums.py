@@ -14,8 +14,9 @@ from typing import TypeAlias
 
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.wire_facts import FieldFacts, Label, message_named
+from tools.builtin_types.differences import differences
 from tools.builtin_types.inlining import shown_fields
-from tools.builtin_types.sources import Types, parsed
+from tools.builtin_types.sources import BASE, Types, parsed
 
 Enum: TypeAlias = Mapping[str, str]
 """From values to what they mean, which may be empty."""
@@ -36,30 +37,26 @@ _FURTHER_APART = frozenset(
 _ELEMENTS = {Label.REPEATED: "items", Label.MAP: "additionalProperties"}
 
 
-def with_enums(types: Types) -> Types:
+def with_enums(types: Types, version: str = BASE) -> Types:
     """The types with the enum of each field that has one; what is given is not changed, and what has one has it."""
     packages, definitions = parsed(types.structs), dict(types.definitions)
+    enums = _enums(version)
     for name, schema in types.definitions.items():
         message = message_named(name)
         package = packages.get(message.package)
         if package is not None and message.message in package.lines:
             facts = shown_fields(package, message.message, packages)
-            changed = dict(_changed(schema.get("properties", {}), facts))
+            changed = dict(_changed(schema.get("properties", {}), facts, enums))
             if changed:
                 definitions[name] = schema | {"properties": schema["properties"] | changed}
     return replace(types, definitions=definitions)
 
 
-def _changed(properties: Json, facts: Iterator[FieldFacts]) -> Iterator[tuple[str, Json]]:
+def _changed(properties: Json, facts: Iterator[FieldFacts], enums: Mapping[str, Enum]) -> Iterator[tuple[str, Json]]:
     for fact in facts:
-        enum = _enum_of(fact.go_type)
+        enum = enums.get(fact.go_type.rpartition("]")[2])
         if enum is not None and fact.name in properties and "enum" not in properties[fact.name]:
             yield fact.name, _with_enum(properties[fact.name], fact, enum)
-
-
-def _enum_of(go_type: str) -> Enum | None:
-    """The enum that a Go type is, or that its elements are."""
-    return _enums().get(go_type.rpartition("]")[2])
 
 
 def _with_enum(schema: Json, fact: FieldFacts, enum: Enum) -> Json:
@@ -78,11 +75,11 @@ def _meanings(enum: Enum) -> str:
 
 
 @cache
-def _enums() -> dict[str, Enum]:
+def _enums(version: str) -> dict[str, Enum]:
     """By the last part of the package and the name, as Go's reflection prints types; each stands for one enum."""
-    enums = tomllib.loads(_SHIPPED.read_text(encoding="utf-8"))
-    found = {".".join(name.split(".")[-2:]): enum for name, enum in enums.items()}
-    assert len(found) == len(enums), "two enums of one name"
+    enums = tomllib.loads(_SHIPPED.read_text(encoding="utf-8")) | differences(version).enums
+    found = {".".join(name.split(".")[-2:]): enum for name, enum in enums.items() if enum}
+    assert len(found) == sum(map(bool, enums.values())), "two enums of one name"
     return found
 
 

@@ -10,23 +10,23 @@ import orjson
 
 from pilothouse.machinery.objects import Json
 
-_SOURCE = "kubernetes_validate/kubernetes-json-schema/v1.36.0-local/_definitions.json"
+_SOURCE = "kubernetes_validate/kubernetes-json-schema/v{}.0-local/_definitions.json"
 _REFERENCE = "#/$defs/"
 _RESTORED: dict[str, Json] = orjson.loads(Path(__file__).with_name("restored.json").read_bytes())
 """Definitions that the source has in another form than the API server publishes."""
 
 
-def published_definitions() -> dict[str, Json]:
-    """By name. Raises FileNotFoundError where the build dependency is not installed."""
-    return {name: _published(name, schema) for name, schema in _source_definitions().items()}
+def published_definitions(version: str) -> dict[str, Json]:
+    """The definitions of a minor version by name. Raises FileNotFoundError without the build dependency."""
+    return {name: _published(name, schema) for name, schema in _source_definitions(_SOURCE.format(version)).items()}
 
 
-def _source_definitions() -> dict[str, Any]:
+def _source_definitions(source: str) -> dict[str, Any]:
     for file in files("kubernetes-validate") or ():
-        if str(file) == _SOURCE:
+        if str(file) == source:
             found: dict[str, Any] = orjson.loads(Path(str(file.locate())).read_bytes())["$defs"]
             return found
-    raise FileNotFoundError(f"the build dependency kubernetes-validate does not contain {_SOURCE}")
+    raise FileNotFoundError(f"the build dependency kubernetes-validate does not contain {source}")
 
 
 def _published(name: str, schema: Json) -> Json:

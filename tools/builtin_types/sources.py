@@ -10,7 +10,11 @@ from typing import Any
 from pilothouse.machinery import generated
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.wire_facts import Package
-from tools.builtin_types.published import published_definitions
+
+BASE = generated.BASE
+"""Minor version whose structs, enums and definitions are kept whole; others are differences from it."""
+
+INSTALLED = Path(generated.__file__).parent / "_generated"
 
 _GO_STRUCTS = Path(__file__).parent / "go_structs"
 
@@ -24,18 +28,13 @@ class Types:
     defaults: Mapping[str, Any]
 
 
-def published_types() -> Types:
-    """The types as upstream has them, from the build dependency. Raises FileNotFoundError where it is not installed."""
-    return Types(published_definitions(), go_structs(), {})
-
-
 def go_structs() -> dict[str, str]:
-    """Upstream's structs by protobuf package."""
+    """Upstream's structs of BASE by protobuf package."""
     return {path.stem: path.read_text("ascii") for path in _GO_STRUCTS.glob("*.txt")}
 
 
 def installed_types() -> Types:
-    """The types as the last build made them, overlay included."""
+    """The types of this process's release as the last build made them, overlay included."""
     rules = generated.field_rules().items()
     defaults = {
         f"{definition}.{field}": rule["default"]
