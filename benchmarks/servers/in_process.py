@@ -21,14 +21,14 @@ from pilothouse.controlplane.options.options import Options
 from pilothouse.controlplane.run import collect_garbage_from_now_on, prepare
 from pilothouse.controlplane.serving import Certificates
 from pilothouse.controlplane.storage import open_store
-from pilothouse.kube.admission.plugins import DEFAULT_PLUGINS
+from pilothouse.kube.admission.plugins import existing_plugins
 
 GUARDED = ("--authorization-mode=RBAC",)
 """As a server runs by default, and with RBAC."""
 UNGUARDED = (
     "--authorization-mode=AlwaysAllow",
     "--enable-priority-and-fairness=false",
-    f"--disable-admission-plugins={','.join(sorted(DEFAULT_PLUGINS))}",
+    f"--disable-admission-plugins={','.join(sorted(row.name for row in existing_plugins() if row.default_on))}",
 )
 NAMESPACE = "/api/v1/namespaces/default"
 ROLE_BINDINGS = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"

@@ -41,6 +41,15 @@ RULES = {
 }
 
 
+def in_versions(versions: str) -> bool:
+    """Return whether data marked with versions applies to this process: `1.36+`, `1.35-` (and older) or `1.36`."""
+    minor = int(versions.rstrip("+-").removeprefix("1."))
+    current = release.current().minor
+    return (
+        current >= minor if versions.endswith("+") else current <= minor if versions.endswith("-") else current == minor
+    )
+
+
 def holds(name: str) -> bool:
     """Return whether the release of this process has a rule. Raises KeyError for an unknown rule."""
     return RULES[name].holds_in(release.current().minor)

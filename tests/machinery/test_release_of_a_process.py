@@ -70,3 +70,9 @@ def test_rules_are_those_of_the_release_of_the_process() -> None:
     assert printed("release.choose('1.37'); print(version_rules.holds('FeatureGateDependencies'))") == "True"
     with pytest.raises(KeyError):
         version_rules.holds("NoSuchRule")
+
+
+def test_data_is_marked_with_the_versions_that_have_it() -> None:
+    marks = ("1.34-", "1.35", "1.35+", "1.36-", "1.36+")
+    found = printed(f"release.choose('1.35'); print([mark for mark in {marks} if version_rules.in_versions(mark)])")
+    assert found == "['1.35', '1.35+', '1.36-']"

@@ -13,9 +13,11 @@ from pilothouse.machinery.flags import INT, STRING, STRINGS, flag
 
 def _names(*, default_on: bool) -> frozenset[str]:
     """Return the plugins that run by default, or the other plugins."""
-    from pilothouse.kube.admission.plugins import PLUGINS  # imports every plugin, which parsing flags does not need
+    from pilothouse.kube.admission.plugins import (
+        existing_plugins,
+    )  # imports every plugin
 
-    return frozenset(row.name for row in PLUGINS if row.default_on is default_on)
+    return frozenset(row.name for row in existing_plugins() if row.default_on is default_on)
 
 
 def _list(*, default_on: bool) -> str:

@@ -65,6 +65,7 @@ from pilothouse.kube.storage.csidrivers import CSI_DRIVERS
 from pilothouse.kube.storage.storageclasses import STORAGE_CLASSES
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.version_rules import in_versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,12 @@ class Row:
     """None: the flags accept the name, and no plugin runs."""
     gate: str = ""
     """Feature gate that must be enabled for this plugin."""
+    versions: str = ""
+    """Kubernetes versions with this plugin, as `version_rules.in_versions` reads them; empty for all."""
+
+    @property
+    def exists(self) -> bool:
+        return not self.versions or in_versions(self.versions)
 
 
 def _image_policy(configuration: Json) -> Plugin:
@@ -149,7 +156,7 @@ PLUGINS = (
     Row("ExtendedResourceToleration", OFF, lambda parts: ExtendedResourceToleration()),
     Row("DefaultStorageClass", ON, lambda parts: DefaultStorageClass(parts.stored(STORAGE_CLASSES).list)),
     Row("StorageObjectInUseProtection", ON, lambda parts: StorageObjectInUseProtection()),
-    Row("PodGroupProtection", ON, lambda parts: PodGroupProtection(), gate="GenericWorkload"),
+    Row("PodGroupProtection", ON, lambda parts: PodGroupProtection(), gate="GenericWorkload", versions="1.36+"),
     Row(
         "OwnerReferencesPermissionEnforcement",
         OFF,
@@ -183,15 +190,17 @@ PLUGINS = (
         ON,
         lambda parts: PodGroupWorkloadExists(parts.stored(WORKLOADS).get),
         gate="GenericWorkload",
+        versions="1.36",
     ),
+    Row("NodeDeclaredFeatureValidator", ON, None, versions="1.35+"),
     Row(
         "JobValidation",
         ON,
         lambda parts: JobValidation(parts.stored(POD_GROUPS).get, parts.stored(POD_GROUPS).list),
         gate="GenericWorkload",
+        versions="1.36",
     ),
-    Row("PodResizeValidator", ON, lambda parts: PodResizeValidator(parts.stored(NODES).get)),
-    Row("NodeDeclaredFeatureValidator", ON, None),
+    Row("PodResizeValidator", ON, lambda parts: PodResizeValidator(parts.stored(NODES).get), versions="1.36+"),
     Row(
         "MutatingAdmissionPolicy",
         ON,
@@ -235,7 +244,9 @@ PLUGINS = (
 )
 
 
-DEFAULT_PLUGINS = frozenset(row.name for row in PLUGINS if row.default_on)
+def existing_plugins() -> list[Row]:
+    """Return the rows of the Kubernetes version of this process."""
+    return [row for row in PLUGINS if row.exists]
 
 
 def admission_plugins(parts: PluginParts, enabled: Collection[str]) -> list[Plugin]:
@@ -243,6 +254,6 @@ def admission_plugins(parts: PluginParts, enabled: Collection[str]) -> list[Plug
     features = parts.registries.features
     return [
         row.make(parts)
-        for row in PLUGINS
+        for row in existing_plugins()
         if row.make and row.name in enabled and (not row.gate or features.enabled(row.gate))
     ]

@@ -10,6 +10,7 @@ role NAMESPACE/NAME                     the same in a namespace
 controller NAME                         a cluster role, and its binding to the service account of a controller
 bind [NAMESPACE/]NAME [ROLE] : SUBJECTS a binding; the role has the binding's name where none is given
 [GATE] …                                any line, with what belongs to it, only where the feature is on
+[1.36+] …  [1.35-] …                    any line, only in these versions; several marks must all apply
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pilothouse.kube.rbac.roles import GROUP
 from pilothouse.kube.rbac.rules import PolicyRule
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.version_rules import in_versions
 
 AUTO_UPDATE = "rbac.authorization.kubernetes.io/autoupdate"
 
@@ -35,7 +37,7 @@ _WORDS = {
     "ALL": "create delete deletecollection get list patch update watch",
 }
 _EVENTS = "create patch update : core events.k8s.io : events"
-_GATED_WORD = re.compile(r"\[(\w+)\](\S+)")
+_GATED_WORD = re.compile(r"\[([\w.+-]+)\](\S+)")
 _CONTINUED = re.compile(r"\n {4,}")
 
 
@@ -53,11 +55,15 @@ class BootstrapObjects:
 
 def bootstrap_objects(is_on: Callable[[str], bool] = enabled) -> BootstrapObjects:
     """Parse the tables. `is_on` returns the state of a feature gate."""
+
+    def applies(mark: str) -> bool:
+        return in_versions(mark) if mark.startswith("1.") else is_on(mark)
+
     objects = BootstrapObjects()
     for table in _TABLES:
         text = files(__package__).joinpath(table).read_text(encoding="utf-8")
         for block in _blocks(_CONTINUED.sub(" ", text)):
-            lines = list(map(partial(_enabled_line, is_on), block))
+            lines = list(map(partial(_enabled_line, applies), block))
             if lines[0]:
                 _read([line for line in lines if line], objects)
     return objects
@@ -75,12 +81,12 @@ def _blocks(text: str) -> Iterator[list[str]]:
         yield block
 
 
-def _enabled_line(is_on: Callable[[str], bool], line: str) -> str:
-    """Return the line without its gate and its words; both empty if the gate is off."""
-    gate, _, rest = line.partition(" ")
-    if gate.startswith("[") and gate.endswith("]"):
-        return rest if is_on(gate.strip("[]")) else ""
-    return _GATED_WORD.sub(lambda found: found[2] if is_on(found[1]) else "", line)
+def _enabled_line(applies: Callable[[str], bool], line: str) -> str:
+    """Return the line without its marks and without words whose mark does not apply; empty if its own does not."""
+    mark, _, rest = line.partition(" ")
+    if mark.startswith("[") and mark.endswith("]"):
+        return _enabled_line(applies, rest) if applies(mark.strip("[]")) else ""
+    return _GATED_WORD.sub(lambda found: found[2] if applies(found[1]) else "", line)
 
 
 def _read(block: list[str], objects: BootstrapObjects) -> None:
