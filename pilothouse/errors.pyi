@@ -28,4 +28,7 @@ from pilothouse.machinery.server_errors import Timeout as Timeout
 from pilothouse.machinery.server_errors import TooManyRequests as TooManyRequests
 from pilothouse.machinery.status_error import PilothouseError as PilothouseError
 from pilothouse.machinery.status_error import StatusError as StatusError
+from pilothouse.operator.cluster import AlreadyOwned as AlreadyOwned
+from pilothouse.operator.cluster import NotLeading as NotLeading
+from pilothouse.operator.reconciler import TerminalError as TerminalError
 from pilothouse.testing.running import StartError as StartError

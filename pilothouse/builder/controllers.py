@@ -11,8 +11,7 @@ from pilothouse.apiserver.server.hooks import HookContext, StoppedBeforeShutdown
 from pilothouse.apiserver.serving.asgi import AsgiApp
 from pilothouse.builder.cluster import Cluster, Standalone
 from pilothouse.builder.command import Options
-from pilothouse.builder.kind import plural_of
-from pilothouse.builder.resource import Resource
+from pilothouse.builder.resource import Resource, plural_of
 from pilothouse.client.cache.indexer import Lister
 from pilothouse.client.cache.informer_factory import SharedInformerFactory
 from pilothouse.client.cache.keys import ObjectName, split_meta_namespace_key

@@ -12,7 +12,7 @@ from typing import Any
 
 from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import copy_of
 from pilothouse.apiserver.offload import NeedsOffload
-from pilothouse.builder.resource import Resource
+from pilothouse.builder.resource import Resource, plural_of
 from pilothouse.builder.types.wire import changing, schema_of
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.machinery.dataclass import dataclass
@@ -187,16 +187,6 @@ def _problems(definition: Json) -> Iterator[str]:
     # The approval rule for groups under k8s.io applies to CustomResourceDefinitions only.
     errors = validate_definition(definition)
     return (str(error) for error in errors if not error.field.startswith("metadata.annotations"))
-
-
-def plural_of(kind: str) -> str:
-    """Return the regular English plural, as kubectl guesses it."""
-    singular = kind.lower()
-    if singular.endswith(("s", "x", "z", "ch", "sh")):
-        return f"{singular}es"
-    if singular.endswith("y") and singular[-2:-1] not in "aeiou":
-        return f"{singular[:-1]}ies"
-    return f"{singular}s"
 
 
 @contextmanager

@@ -241,3 +241,13 @@ def _column_type(schema: Json) -> str:
     if schema.get("format") == "date-time":
         return "date"
     return str(schema["type"]) if schema.get("type") in ("integer", "number", "boolean") else "string"
+
+
+def plural_of(kind: str) -> str:
+    """Return the regular English plural, as kubectl guesses it."""
+    singular = kind.lower()
+    if singular.endswith(("s", "x", "z", "ch", "sh")):
+        return f"{singular}es"
+    if singular.endswith("y") and singular[-2:-1] not in "aeiou":
+        return f"{singular[:-1]}ies"
+    return f"{singular}s"

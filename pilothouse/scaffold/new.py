@@ -12,7 +12,7 @@ from pathlib import Path
 from string import Template
 
 import pilothouse
-from pilothouse.builder.kind import plural_of
+from pilothouse.builder.resource import plural_of
 from pilothouse.machinery.installation import source_requirement
 from pilothouse.scaffold.files import File, read, write
 from pilothouse.scaffold.names import KindName, ScaffoldError, package_of

@@ -1,4 +1,4 @@
-"""Annotations and JSON fields of a dataclass.
+"""Annotations and JSON fields of a dataclass or a msgspec.Struct. msgspec is never imported here.
 
 String annotations are resolved, and Annotated, Optional and aliases are unwrapped. A default that is the zero value of
 its type means "optional, omitted when empty", as Go's `omitempty`.
@@ -126,27 +126,49 @@ class WireField:
 
 
 def fields_of(cls: type, names: Names | None = None) -> tuple[WireField, ...]:
-    """Return the fields of a dataclass, without `init=False` fields.
+    """Return the fields of a dataclass, without `init=False` fields, or of a msgspec.Struct.
 
     The result is cached on the class, with the `names` of the first call. Raises TypeError for unresolvable
     annotations.
     """
     fields: tuple[WireField, ...] | None = cls.__dict__.get(_FIELDS)
     if fields is None:
-        fields = tuple(_wire_field(cls, field, names) for field in dataclasses.fields(cls) if field.init)
+        fields = tuple(_wire_field(cls, field, names) for field in _declared_fields(cls))
         setattr(cls, _FIELDS, fields)
     return fields
 
 
-def _wire_field(cls: type, field: dataclasses.Field[Any], names: Names | None) -> WireField:
+@dataclass(frozen=True, slots=True)
+class _DeclaredField:
+    name: str
+    wire_name: str
+    default: Any
+
+
+def _declared_fields(cls: type) -> Iterator[_DeclaredField]:
+    if is_struct(cls):
+        for member in sys.modules["msgspec"].structs.fields(cls):
+            has_default = not member.required
+            factory = member.default_factory
+            default = (factory() if callable(factory) else member.default) if has_default else MISSING
+            renamed = member.encode_name if member.encode_name != member.name else camel_case(member.name)
+            yield _DeclaredField(member.name, renamed, default)
+        return
+    for field in dataclasses.fields(cls):
+        if field.init:
+            default = field.default if field.default_factory is MISSING else field.default_factory()
+            yield _DeclaredField(field.name, camel_case(field.name), default)
+
+
+def _wire_field(cls: type, field: _DeclaredField, names: Names | None) -> WireField:
     hint = hint_of(resolved(cls, field.name, names))
     name, has_own_default = hint.marked(Name), hint.marked(Default) is not None
     is_nullable = hint.marked(Nullable) is not None
-    default = field.default if field.default_factory is MISSING else field.default_factory()
+    default = field.default
     may_be_absent = default is not MISSING or has_own_default or (hint.allows_none and not is_nullable)
     return WireField(
         name=field.name,
-        wire_name=name.value if name else camel_case(field.name),
+        wire_name=name.value if name else field.wire_name,
         hint=hint,
         default=default,
         is_required=not may_be_absent,  # None means absent, so a field that allows None is optional
@@ -171,5 +193,11 @@ def is_zero(value: Any, names: Names | None = None) -> bool:
 
 
 def is_object(value: Any) -> bool:
-    """Whether a value is an instance of a dataclass."""
-    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+    """Whether a value is an instance of a dataclass or of a msgspec.Struct."""
+    return not isinstance(value, type) and (dataclasses.is_dataclass(value) or is_struct(type(value)))
+
+
+def is_struct(cls: type) -> bool:
+    """Whether a class is a msgspec.Struct."""
+    msgspec = sys.modules.get("msgspec")
+    return msgspec is not None and issubclass(cls, msgspec.Struct)

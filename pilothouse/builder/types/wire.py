@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Any, Literal, TypeVar, get_args, get_origin, is_typeddict
 
-from pilothouse.builder.types.fields import Hint, Names, hint_of, members_of
+from pilothouse.builder.types.fields import Hint, Names, hint_of, is_struct, members_of
 from pilothouse.builder.types.form import (
     INT_OR_TEXT,
     SCALARS,
@@ -83,7 +83,8 @@ def apply_changes(obj: Json, before: Json, after: Json) -> None:
             obj[key] = new
 
 
-_FORM = "__wire_form__"
+WIRE_FORM = "__wire_form__"
+"""Attribute of a class with its form; a class of its own form sets it."""
 _ANYTHING = Form({PRESERVE: True}, identity, none)
 _ANY_OBJECT = Form({"type": "object", PRESERVE: True}, identity, dict)
 
@@ -93,7 +94,7 @@ def form_of(annotation: Any, names: Names | None = None) -> Form:
 
     Forms of classes are cached on the class, with the `names` of the first call.
     """
-    cached: Form | None = vars(annotation).get(_FORM) if isinstance(annotation, type) else None
+    cached: Form | None = vars(annotation).get(WIRE_FORM) if isinstance(annotation, type) else None
     return cached or _form(
         annotation,
         AnnotationPath(annotation.__qualname__ if isinstance(annotation, type) else str(annotation), names=names),
@@ -183,17 +184,17 @@ def _dict_form(arguments: tuple[Any, ...], at: AnnotationPath) -> Form:
 
 
 def _class_form(cls: type, at: AnnotationPath) -> Form:
-    form: Form | None = vars(cls).get(_FORM)
+    form: Form | None = vars(cls).get(WIRE_FORM)
     if form is None:
         form = _new_class_form(cls, at)
-        setattr(cls, _FORM, form)
+        setattr(cls, WIRE_FORM, form)
     return form
 
 
 def _new_class_form(cls: type, at: AnnotationPath) -> Form:
     if issubclass(cls, Enum):
         return enum_form(cls, at)
-    if dataclasses.is_dataclass(cls):
+    if dataclasses.is_dataclass(cls) or is_struct(cls):
         return dataclass_form(cls, at.within(cls), hinted_form)
     if is_typeddict(cls):
         return typed_dict_form(cls, at.within(cls), hinted_form)

@@ -98,6 +98,7 @@ class SharedIndexInformer(handlers.Syncing):
         self._detector: indexer.CacheMutationDetector | None = indexer.detector_from_environment(name, clock)
         self._processor = handlers.SharedProcessor(clock)
         self._reflector: Reflector | None = None
+        self._fifo: DeltaFIFO | None = None
         self._tasks: asyncio.TaskGroup | None = None
         self._stopped = False
 
@@ -163,10 +164,21 @@ class SharedIndexInformer(handlers.Syncing):
         """Resource version of the newest state in the cache."""
         return "" if self._reflector is None else self._reflector.last_sync_resource_version
 
+    @property
+    def cached_resource_version(self) -> str:
+        """Resource version that the whole cache has reached; "" while changes wait for the cache."""
+        return "" if self._fifo is None or len(self._fifo) else self.last_sync_resource_version
+
+    @property
+    def pending(self) -> int:
+        """Number of changes and notifications that wait for the cache or for a handler."""
+        queued = 0 if self._fifo is None else len(self._fifo)
+        return queued + sum(listener.pending for listener in self._processor.listeners)
+
     async def run(self) -> None:
         """Run until cancelled. May be called once."""
         self._refuse_if_started()
-        fifo = DeltaFIFO(self.indexer, transform=self._transform)
+        fifo = self._fifo = DeltaFIFO(self.indexer, transform=self._transform)
         self._reflector = Reflector(
             self._source,
             fifo,
