@@ -36,6 +36,7 @@ CACHES = {
     ),
     "a few numbers": (
         "apiserver/flowcontrol/shuffle_sharding:deal",
+        "apiserver/server/known_features:known_gates",
         "apiserver/storage/sqlite/pipeline:_statement",
         "kube/admission/podsecurity/evaluator:_checks",
     ),

@@ -10,10 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
-from pilothouse.apiserver.server.known_features import ALL_ALPHA, ALL_BETA, ALPHA, BETA, DEPENDENCIES, KNOWN
+from pilothouse.apiserver.server.known_features import (
+    ALL_ALPHA,
+    ALL_BETA,
+    ALPHA,
+    BETA,
+    PRE_ALPHA,
+    KnownGates,
+    Spec,
+    known_gates,
+)
+from pilothouse.machinery import release, version_rules
 from pilothouse.machinery.dataclass import dataclass
 
 T = TypeVar("T")
@@ -61,26 +71,29 @@ _OF_OTHERS = """
     ClientsAllowTLSCacheGC ClientsPreferCBOR CloudControllerManagerWatchBasedRoutesReconciliation
     CloudControllerManagerWebhook ContainerCheckpoint ControllerManagerReleaseLeaderElectionLockOnExit
     CustomCPUCFSQuotaPeriod DRASchedulerFilterTimeout DisableCPUQuotaWithExclusiveCPUs EventedPLEG GangScheduling
-    GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority InOrderInformersBatchProcess
-    InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory InformerResourceVersion
-    KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages KubeletInUserNamespace
-    KubeletPodResourcesListUseActivePods KubeletRegistrationGetOnExistsOnly KubeletSeparateDiskGC
-    LocalStorageCapacityIsolationFSQuotaMonitoring MemoryQoS NominatedNodeNameForExpectation OpportunisticBatching
+    GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority HPAOptimizedSelectorStore HugepageAwareEviction
+    InOrderInformersBatchProcess InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory
+    InTreePluginPortworxUnregister InformerResourceVersion InterPodAffinityHostnameFastPath KubeProxyIPVS
+    KubeProxyNFTablesLocalhostNodePorts KubeletAllocatedPodsEndpoint KubeletCrashLoopBackOffMax
+    KubeletEnsureSecretPulledImages KubeletInUserNamespace KubeletPodResourcesListUseActivePods
+    KubeletRegistrationGetOnExistsOnly KubeletSeparateDiskGC LocalStorageCapacityIsolationFSQuotaMonitoring MemoryQoS
+    NFTablesNetlink NodeControllerLeaseCircuitBreaker NominatedNodeNameForExpectation OpportunisticBatching
     PLEGOnDemandRelist PersistentVolumeClaimUnusedSinceTime PodAndContainerStatsFromCRI PodLevelResourceManagers
-    PodReadyToStartContainersCondition PodsAPI PreventStaticPodAPIReferences QOSReserved
-    ReduceDefaultCrashLoopBackOffDecay ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile
+    PodLevelResourcesFixKubeletQOSClass PodReadyToStartContainersCondition PodsAPI PreventStaticPodAPIReferences
+    QOSReserved ReduceDefaultCrashLoopBackOffDecay ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile
     RotateKubeletServerCertificate RuntimeClassInImageCriApi SchedulerAsyncAPICalls SchedulerAsyncPreemption
-    SchedulerPopFromBackoffQ StaleControllerConsistencyDaemonSet StaleControllerConsistencyJob
-    StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet StatefulSetSemanticRevisionComparison
-    StorageCapacityScoring TopologyManagerPolicyAlphaOptions TopologyManagerPolicyBetaOptions
-    UnlockWhileProcessingFIFO WatchListClient WindowsCPUAndMemoryAffinity WindowsGracefulNodeShutdown
-    WindowsHostNetwork
+    SchedulerPopFromBackoffQ SchedulerPreQueueingHints StaleControllerConsistencyDaemonSet StaleControllerConsistencyHPA
+    StaleControllerConsistencyJob StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet
+    StatefulSetSemanticRevisionComparison StorageCapacityScoring TopologyManagerPolicyAlphaOptions
+    TopologyManagerPolicyBetaOptions UnlockWhileProcessingFIFO WatchListClient WindowsCPUAndMemoryAffinity
+    WindowsGracefulNodeShutdown WindowsHostNetwork
 """
 
 _OF_THE_INSIDE = """
-    APIServingWithRoutine ConcurrentWatchObjectDecode ContextualLogging DeclarativeValidationBeta
-    DeclarativeValidationTakeover DetectCacheInconsistency ListFromCacheSnapshot LoggingAlphaOptions LoggingBetaOptions
-    NativeHistograms StorageNamespaceIndex UnauthenticatedHTTP2DOSMitigation
+    APIServingWithRoutine ConcurrentWatchObjectDecode ConsistentListFromCacheSkipTimeoutFallback ContextualLogging
+    DeclarativeValidationBeta DeclarativeValidationTakeover DetectCacheInconsistency EtcdRangeStream
+    ListFromCacheSnapshot LoggingAlphaOptions LoggingBetaOptions NativeHistograms StorageNamespaceIndex
+    UnauthenticatedHTTP2DOSMitigation WebhookRoundTripLoadBalancing
 """
 
 WITHOUT_EFFECT = frozenset({*_OF_OTHERS.split(), *_OF_THE_INSIDE.split(), ALL_ALPHA, ALL_BETA})
@@ -99,11 +112,22 @@ class FeatureGates:
     """
 
     changed: Mapping[str, bool] = field(default_factory=dict)
+    emulated: int = 0
+    """Emulated minor version; 0: the version of the release."""
+    min_compatibility: int = 0
+    """Minor version of the oldest compatible server; 0: one before the emulated version."""
+
+    @cached_property
+    def known(self) -> KnownGates:
+        binary = release.current().minor
+        emulated = self.emulated or binary
+        return known_gates(binary, emulated, self.min_compatibility or emulated - 1)
 
     @cached_property
     def values(self) -> dict[str, bool]:
-        """gate -> whether it is enabled"""
-        return {name: self._value(name) for name in KNOWN} | dict(self.changed)
+        """gate -> whether it is enabled, for the gates of all versions"""
+        known = {name: self._value(spec) for name, spec in self.known.specs.items()}
+        return {**self.known.implied, **known, **self.changed}
 
     @cached_property
     def resolved(self) -> _ResolvedGates:
@@ -111,11 +135,10 @@ class FeatureGates:
         return _ResolvedGates(self)
 
     def enabled(self, name: str) -> bool:
-        """Return whether a gate is enabled. Raises KeyError for an unknown gate."""
+        """Return whether a gate is enabled. Raises KeyError for a gate that no version has."""
         return self.values[name]
 
-    def _value(self, name: str) -> bool:
-        spec = KNOWN[name]
+    def _value(self, spec: Spec) -> bool:
         if spec.locked:
             return spec.default
         if spec.stage == ALPHA and ALL_ALPHA in self.changed:
@@ -126,7 +149,7 @@ class FeatureGates:
 
     def problems(self) -> Iterator[str]:
         """Yield the problems of the gates, in upstream's words if upstream rejects them, too."""
-        unknown = [name for name in self.changed if name not in KNOWN]
+        unknown = [name for name in self.changed if name not in self.known.specs]
         if unknown:
             yield f"unrecognized feature gate: {unknown[0]}"
             return
@@ -138,24 +161,34 @@ class FeatureGates:
         """Publish the gates as metrics of this process."""
         from pilothouse.apiserver.server.feature_metrics import ENABLED  # not needed for flags and help
 
-        for name, spec in KNOWN.items():
-            ENABLED.labels(name, spec.stage).set(self.enabled(name))
+        for name, spec in self.known.specs.items():
+            if spec.stage != PRE_ALPHA:
+                ENABLED.labels(name, spec.stage).set(self.enabled(name))
 
     def _locked(self) -> Iterator[str]:
         for name, value in self.changed.items():
-            spec = KNOWN[name]
+            spec, shown = self.known.specs[name], str(value).lower()
             if spec.locked and value != spec.default:
-                shown, locked = str(value).lower(), str(spec.default).lower()
-                yield f"cannot set feature gate {name} to {shown}, feature is locked to {locked}"
+                yield f"cannot set feature gate {name} to {shown}, feature is locked to {str(spec.default).lower()}"
+            elif spec.stage == PRE_ALPHA:
+                major, emulated = release.current().major, self.emulated or release.current().minor
+                problem = f"cannot set feature gate {name} to {shown}, feature is PreAlpha at emulated version"
+                if version_rules.holds("MinCompatibilityVersionFlag"):
+                    oldest = f"{major}.{self.min_compatibility or emulated - 1}"
+                    yield f"{problem} {major}.{emulated}, min compatibility version {oldest}"
+                else:
+                    yield f"{problem} {major}.{emulated}"
 
     def _unmet(self) -> Iterator[str]:
-        for name, needed in DEPENDENCIES.items():
+        if not version_rules.holds("FeatureGateDependencies"):
+            return
+        for name, needed in self.known.dependencies.items():
             off = [each for each in needed if not self.enabled(each)]
             if off and self.enabled(name):
                 yield f"{name} is enabled, but depends on features that are disabled: [{' '.join(off)}]"
 
     def _not_followed(self) -> Iterator[str]:
-        for name, spec in KNOWN.items():
+        for name, spec in self.known.specs.items():
             value = self.enabled(name)
             if value != spec.default and not spec.locked and name not in HONOURED | WITHOUT_EFFECT:
                 yield f"feature gate {name}={str(value).lower()} is not supported by this version"
@@ -171,15 +204,22 @@ class _ResolvedGates:
         self.results: dict[Callable[[], Any], Any] = {}
 
 
-_SERVING: ContextVar[_ResolvedGates] = ContextVar("feature gates", default=_ResolvedGates(FeatureGates()))  # noqa: B039
+_SERVING: ContextVar[_ResolvedGates | None] = ContextVar("feature gates", default=None)
+
+
+@cache
+def _default_gates() -> _ResolvedGates:
+    """Return the gates of the release with their defaults, for code outside of requests."""
+    return _ResolvedGates(FeatureGates())
 
 
 def enabled(name: str) -> bool:
     """Return whether a feature is enabled in the server of the current request; outside of requests, by default.
 
-    Raises KeyError for an unknown gate.
+    A gate that the release does not have is enabled if the release behaves so. Raises KeyError for a gate that no
+    version has.
     """
-    return _SERVING.get().values[name]
+    return (_SERVING.get() or _default_gates()).values[name]
 
 
 def serve_with(gates: FeatureGates) -> None:
@@ -191,7 +231,7 @@ def per_gates(resolve: Callable[[], T]) -> Callable[[], T]:
     """Cache the result of a function for each configuration. The result must depend on feature gates alone."""
 
     def resolved() -> T:
-        results = _SERVING.get().results
+        results = (_SERVING.get() or _default_gates()).results
         try:
             result: T = results[resolve]
         except KeyError:
