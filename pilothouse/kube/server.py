@@ -128,7 +128,8 @@ class KubeServer:
         for name in _HOOKS_WITHOUT_WORK:
             self.generic.add_post_start_hook(name, nothing_to_start)
         self.generic.add_post_start_hook("generic-apiserver-start-informers", self._start_caches)
-        self.generic.add_post_start_hook("storage-readiness", self._fill_caches)
+        checked = self.registries.features.enabled("WatchCacheInitializationPostStartHook")
+        self.generic.add_post_start_hook("storage-readiness", self._fill_caches, checked=checked)
         self.generic.add_health_check(HealthCheck("informer-sync", self._check_caches, endpoints=(READYZ,)))
         self.generic.add_drained(self.registries.stop)
         Bootstrap(

@@ -33,6 +33,11 @@ RULES = {
             since=35,
         ),
         VersionRule(
+            "LoopbackCertificateCheck",
+            "/healthz and /livez have the check loopback-serving-certificate",
+            since=36,
+        ),
+        VersionRule(
             "MinCompatibilityVersionFlag",
             "--min-compatibility-version exists",
             since=35,

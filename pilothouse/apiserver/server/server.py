@@ -26,6 +26,7 @@ from pilothouse.apiserver.server.metrics_of_many import Peers
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.apiserver.server.version import install_version
 from pilothouse.apiserver.server.zpages import install_debug_flags, install_zpages
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.dataclass import dataclass
 
 Release: TypeAlias = Callable[[], Awaitable[None]]
@@ -67,7 +68,9 @@ class GenericAPIServer:
         self.openapi_documents: OpenAPIDocuments = self.openapi
         """The documents below /openapi."""
         self.discovery: GroupManager = GroupManager(self.next.discovery if self.next else None)
-        self._shared_checks = [PING, LOG, LOOPBACK, *health_checks]
+        self._shared_checks = [PING, LOG, *health_checks]
+        if version_rules.holds("LoopbackCertificateCheck"):
+            self._shared_checks.insert(2, LOOPBACK)
         self._own_checks: list[HealthCheck] = []
         self._post_start: dict[str, PostStartEntry] = {}
         self._pre_shutdown: dict[str, PreShutdownEntry] = {}
@@ -83,12 +86,14 @@ class GenericAPIServer:
         """The delegate if it is a server; None at the end of the chain."""
         return self.delegate if isinstance(self.delegate, GenericAPIServer) else None
 
-    def add_post_start_hook(self, name: str, hook: PostStartHook) -> None:
+    def add_post_start_hook(self, name: str, hook: PostStartHook, *, checked: bool = True) -> None:
+        """Run a hook after the start. `checked`: a health check fails until the hook has finished."""
         self._refuse_when_prepared(name)
         if any(entry.name == name for entry in self.post_start_hooks()):
             raise ValueError(f'unable to add "{name}" because it was already registered')
         entry = self._post_start[name] = PostStartEntry(name, hook)
-        self._own_checks.append(entry.health_check())
+        if checked:
+            self._own_checks.append(entry.health_check())
 
     def add_pre_shutdown_hook(self, name: str, hook: PreShutdownHook) -> None:
         self._refuse_when_prepared(name)
