@@ -36,7 +36,7 @@ class Bench:
     def __init__(self, scope: ServerScope, snapshots: Snapshots, *, key_prefix: str) -> None:
         store = snapshots.store
         self._scope = scope
-        self._connections, self._traffic = Connections(), Traffic()
+        self._connections, self._traffic = Connections(), Traffic(scope.time)
         quiescence = Quiescence(self._traffic, scope, store)
         self._faults = Faults(store, self._connections)
         self._clock = ServerClock(scope.time, quiescence)
@@ -72,7 +72,7 @@ class Bench:
                     kind = self._kinds.get(request.info.resource)
                     if kind is not None and request.info.verb != "watch":
                         await kind.flush()
-                return await self._traffic.counted(request, misbehave)
+                return await self._traffic.counted(request, misbehave, own=own)
 
             return answer
 

@@ -9,7 +9,7 @@ from typing import Final
 from pilothouse.apiserver.storage.cacher.cacher import cachers_of
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.bench.definitions import bench_resource, duration, record, texts
-from pilothouse.bench.scope import ServerScope, Traffic
+from pilothouse.bench.scope import ProgramSelection, ServerScope, Traffic
 from pilothouse.bench.served_kind import ServedKind
 from pilothouse.kinds.definitions import flag_field, printer_column, text_field
 from pilothouse.machinery.durations import parse_duration
@@ -38,12 +38,28 @@ SETTLED: Final = bench_resource(
     "Settled",
     "settleds",
     "Settled is true once the server is quiescent: no request is in flight, no controller, scheduler or simulated"
-    " node has work, and nothing has changed for a moment. It reports once; create another to wait again.",
+    " node has work, no event is undelivered, no program that watches has sent another request, and nothing has"
+    " changed for a moment. It reports once; create another to wait again.",
     spec=record(
         "Wait parameters.",
         {
             "quietFor": duration("Minimum duration without activity; default: 100ms."),
             "timeout": duration("Timeout; default: 30s."),
+            "programs": record(
+                "Programs outside of the server, such as an operator under test: clients with an open watch.",
+                {
+                    "userAgents": texts(
+                        "Prefixes of the User-Agent header of programs that must have an open watch; default: every"
+                        " program that has one."
+                    ),
+                    "ignoredUserAgents": texts("Prefixes of the User-Agent header of programs to ignore."),
+                    "quietFor": duration(
+                        "Minimum duration since the last request of a program that is no watch, and since the last"
+                        " event that was sent to the program; default: 500ms."
+                    ),
+                    "clock": text_field("Clock of quietFor; default: Real.", enum=["Real", "Server"]),
+                },
+            ),
         },
     ),
     status=record(
@@ -63,6 +79,7 @@ SETTLED: Final = bench_resource(
 
 _QUIET_FOR: Final = "100ms"
 _TIMEOUT: Final = "30s"
+_PROGRAMS_QUIET_FOR: Final = "500ms"
 
 
 class SettledObjects:
@@ -94,7 +111,9 @@ class SettledObjects:
     async def _wait(self, name: str, spec: Json) -> None:
         quiet_for, timeout = spec.get("quietFor") or _QUIET_FOR, spec.get("timeout") or _TIMEOUT
         busy = await self._quiescence.wait(
-            quiet_for=parse_duration(quiet_for) / 1e9, timeout=parse_duration(timeout) / 1e9
+            _programs(spec.get("programs") or {}),
+            quiet_for=parse_duration(quiet_for) / 1e9,
+            timeout=parse_duration(timeout) / 1e9,
         )
         reason, message = ("AtRest", "") if not busy else ("StillWorking", f"after {timeout}: {', '.join(busy)}")
         self._status[name] = {
@@ -108,6 +127,15 @@ class SettledObjects:
         self._status.pop(name, None)
         if (task := self._waiting.pop(name, None)) is not None:
             task.cancel()
+
+
+def _programs(spec: Json) -> ProgramSelection:
+    return ProgramSelection(
+        tuple(spec.get("userAgents") or ()),
+        tuple(spec.get("ignoredUserAgents") or ()),
+        parse_duration(spec.get("quietFor") or _PROGRAMS_QUIET_FOR) / 1e9,
+        by_server_time=spec.get("clock") == "Server",
+    )
 
 
 _POLL_INTERVAL: Final = 0.01
@@ -134,20 +162,20 @@ class Quiescence:
         caches = ["watch caches"] if any(cacher.followers_behind for cacher in list(cachers_of(self._store))) else []
         return requests + caches + self._scope.workers.busy(within)
 
-    async def wait(self, *, quiet_for: float, timeout: float) -> list[str]:
+    async def wait(self, programs: ProgramSelection, *, quiet_for: float, timeout: float) -> list[str]:
         """Wait for quiescence. Return the components that are still busy at the timeout."""
         end, quiet_since, changes = time.monotonic() + timeout, time.monotonic(), self._traffic.changes
         quiet_polls = 0  # consecutive quiet polls, so that a slow machine does not look quiescent
         while True:
             now = time.monotonic()
-            busy = self.busy()
+            busy, busy_programs = self.busy(), self._traffic.programs.busy(programs)
             if busy or changes != self._traffic.changes:
                 quiet_since, changes, quiet_polls = now, self._traffic.changes, 0
-            elif now - quiet_since >= quiet_for and quiet_polls >= _MIN_POLLS:
+            elif now - quiet_since >= quiet_for and quiet_polls >= _MIN_POLLS and not busy_programs:
                 return []
             quiet_polls += 1
             if now >= end:
-                return busy or ["objects that keep changing"]
+                return busy + busy_programs or ["objects that keep changing"]
             await asyncio.sleep(_POLL_INTERVAL)
 
     async def run_due_work(self) -> None:

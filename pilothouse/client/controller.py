@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 from pilothouse.client.clock import REAL_CLOCK, Clock, done_within
+from pilothouse.client.idleness import tracked_while_running
 from pilothouse.client.workqueue.queue import ShutDown
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.machinery.dataclass import dataclass
@@ -100,11 +101,23 @@ class Controller(Generic[T]):
         self._stop_timeout = stop_timeout
         self._clock = clock
         self._stop = asyncio.Event()
+        self._started = False
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.activity = 0
+
+    def is_busy(self, within: float) -> bool:
+        """Report whether the controller waits for its caches, or has work now or `within` seconds."""
+        return not self._started or self.queue.is_busy(within)
 
     async def run(self) -> None:
         """Run until `stop`, then drain the queue; or until cancelled, which also cancels running reconciles."""
+        with tracked_while_running(self):
+            await self._run()
+
+    async def _run(self) -> None:
         if not await self._wait_for_caches():
             return
+        self._started = True
         logger.debug("controller %s starts %d workers", self.name, self._workers)
         async with asyncio.TaskGroup() as workers:
             tasks = [workers.create_task(self._work()) for _ in range(self._workers)]
@@ -147,6 +160,7 @@ class Controller(Generic[T]):
             try:
                 await self._reconcile_one(item)
             finally:
+                self.activity += 1
                 self.queue.done(item)
 
     async def _reconcile_one(self, item: T) -> None:

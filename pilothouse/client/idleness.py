@@ -1,11 +1,17 @@
-"""Tracking of busy workers, so that tests can wait for quiescence."""
+"""Tracking of busy workers, so that tests can wait for quiescence.
+
+Workers of a server belong to the context of that server. Controllers and informers of a program outside of any server,
+such as an operator in the process of its test, are tracked in `PROGRAMS` while they run.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Final, Protocol
 from weakref import WeakSet
 
 
@@ -15,18 +21,28 @@ class Worker(Protocol):
 
 
 class Workers:
-    """Live workers of one server, held by weak references."""
+    """Live workers of one server, held by weak references. Thread-safe."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._members: WeakSet[Worker] = WeakSet()
 
     def add(self, worker: Worker) -> None:
-        self._members.add(worker)
+        with self._lock:
+            self._members.add(worker)
+
+    def remove(self, worker: Worker) -> None:
+        with self._lock:
+            self._members.discard(worker)
 
     def busy(self, within: float = 0.0) -> list[str]:
         """Return the names of workers with work now or `within` seconds."""
-        busy = [worker for worker in list(self._members) if worker.is_busy(within)]
+        busy = [worker for worker in self.members() if worker.is_busy(within)]
         return sorted({getattr(worker, "name", "") or type(worker).__name__ for worker in busy})
+
+    def members(self) -> list[Worker]:
+        with self._lock:
+            return list(self._members)
 
 
 _WORKERS: ContextVar[Workers | None] = ContextVar("the workers of this server", default=None)
@@ -37,6 +53,34 @@ def registered_workers() -> Workers:
     workers = Workers()
     _WORKERS.set(workers)
     return workers
+
+
+class RunningWorker(Worker, Protocol):
+    """Worker of a program outside of any server."""
+
+    loop: asyncio.AbstractEventLoop | None
+    """Event loop that runs the worker."""
+    activity: int
+    """Counter of finished work."""
+
+
+PROGRAMS: Final = Workers()
+"""Running workers outside of any server; every member is a RunningWorker."""
+
+
+@contextmanager
+def tracked_while_running(worker: RunningWorker) -> Iterator[None]:
+    """Track a worker of a program outside of any server for the duration of the block."""
+    if _WORKERS.get() is not None:
+        yield
+        return
+    worker.loop = asyncio.get_running_loop()
+    PROGRAMS.add(worker)
+    try:
+        yield
+    finally:
+        PROGRAMS.remove(worker)
+        worker.loop = None
 
 
 class Errand:

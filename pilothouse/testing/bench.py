@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import time
+from collections.abc import AsyncIterator, Iterable, Sequence
+from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from pilothouse.apiserver.storage.snapshots import StoredSnapshot
+from pilothouse.client.idleness import PROGRAMS, Workers
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.errors_by_reason import from_status
+from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.times import format_time, parse_time
 
@@ -21,6 +25,10 @@ if TYPE_CHECKING:
 
 MERGE_PATCH: Final = "application/merge-patch+json"
 _POLL_INTERVAL: Final = 0.02
+_SOON: Final = 0.5
+"""Seconds. Work that is scheduled within this time, such as a retry, counts as busy."""
+_TURNS: Final = 4
+_OWN_AGENT: Final = "pilothouse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +121,67 @@ async def clear(api: API) -> None:
         await request_json(api, "PATCH", path_of("clocks", "server"), {"spec": spec}, media=MERGE_PATCH)
 
 
-async def settle(api: API, timeout: float) -> None:
-    """Wait until the server is quiescent. Raises TimeoutError with the busy components, StatusError."""
-    wish = bench_object("Settled", "", {"timeout": f"{int(timeout * 1000)}ms"})
-    settled = await create_object(api, "settleds", wish)
+async def settle(api: API, timeout: float, user_agents: Iterable[str], quiet_for: str) -> None:
+    """Wait until the server, its programs and the controllers in this process are quiescent.
+
+    Raises TimeoutError with the busy components, StatusError.
+    """
+    end = time.monotonic() + timeout
+    await yield_to_loop()  # controllers of this loop may be about to start
+    while True:
+        busy = await _busy_here(PROGRAMS, end)
+        before = _activity(PROGRAMS)
+        busy = busy or await _busy_on_server(api, end, [*user_agents], quiet_for)
+        busy = busy or await _let_loops_turn(PROGRAMS, end) or PROGRAMS.busy(_SOON)
+        if not busy and _activity(PROGRAMS) == before:
+            return
+        if time.monotonic() >= end:
+            names = dict.fromkeys([*busy, *PROGRAMS.busy(_SOON)]) or ["reconciles go on"]
+            raise TimeoutError(f"not quiescent within {timeout:g} s: {', '.join(names)}")
+
+
+async def _busy_on_server(api: API, end: float, user_agents: list[str], quiet_for: str) -> list[str]:
+    """Wait for a Settled object; return the components that are busy at the timeout."""
+    programs: Json = {"quietFor": quiet_for} if quiet_for else {}
+    if user_agents:
+        programs["userAgents"] = user_agents
+    elif PROGRAMS.members():
+        programs["ignoredUserAgents"] = [_OWN_AGENT]  # followed in this process, exactly
+    milliseconds = max(int((end - time.monotonic()) * 1000), 1)
+    spec = {"timeout": f"{milliseconds}ms", **({"programs": programs} if programs else {})}
+    settled = await create_object(api, "settleds", bench_object("Settled", "", spec))
     try:
         while not (status := await settled.status()):  # noqa: ASYNC110  # a watch would be a request in flight
             await asyncio.sleep(_POLL_INTERVAL)
     finally:
         await settled.remove()
-    if not status["settled"]:
-        raise TimeoutError(f"the server is not quiescent within {timeout} s: {', '.join(status['waitingFor'])}")
+    return list(status.get("waitingFor") or ())
+
+
+async def _busy_here(programs: Workers, end: float) -> list[str]:
+    """Wait until the controllers and informers in this process are idle; return the busy ones at `end`."""
+    while (busy := programs.busy(_SOON)) and time.monotonic() < end:  # noqa: ASYNC110
+        await asyncio.sleep(_POLL_INTERVAL)
+    return busy
+
+
+async def _let_loops_turn(programs: Workers, end: float) -> list[str]:
+    """Let the event loops of the controllers in this process read their sockets; return the blocked ones at `end`."""
+    by_loop = {loop: worker for worker in programs.members() if (loop := getattr(worker, "loop", None)) is not None}
+    for loop, worker in by_loop.items():
+        for _ in range(_TURNS):
+            turned: Future[None] = Future()
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(turned.set_result, None)
+                try:
+                    await asyncio.wait_for(asyncio.wrap_future(turned), max(end - time.monotonic(), 0.0))
+                except TimeoutError:
+                    return [f"the event loop of {getattr(worker, 'name', worker)}, which is blocked"]
+    return []
+
+
+def _activity(programs: Workers) -> int:
+    return sum(getattr(worker, "activity", 0) for worker in programs.members())
 
 
 @asynccontextmanager

@@ -55,14 +55,24 @@ class OnTheBench:
 
         await clear(self._api)
 
-    async def settle(self, timeout: float = 30.0) -> None:
-        """Wait until a server with `testing=True` is quiescent: no request in flight, no controller with work.
+    async def settle(self, timeout: float = 30.0, *, user_agents: Iterable[str] = (), quiet_for: str = "") -> None:
+        """Wait until a server with `testing=True` and the operator under test are quiescent.
 
+        The server: no request in flight, no controller, scheduler or simulated node with work. Controllers and
+        informers of `pilothouse` in this process: no queued key, no running reconcile, no undelivered event. Every
+        other program with an open watch: no undelivered event, and no request but watches for `quiet_for` (default:
+        500ms). With `user_agents`, programs with these prefixes of the User-Agent header must have an open watch.
         Raises TimeoutError with the busy components.
+
+        >>> from pilothouse.testing import server
+        >>> async with server(testing=True) as api:
+        ...     await api.request("DELETE", "/api/v1/namespaces/default")
+        ...     await api.settle()
+        Answer(...)
         """
         from pilothouse.testing.bench import settle
 
-        await settle(self._api, timeout)
+        await settle(self._api, timeout, user_agents, quiet_for)
 
 
 class BlockingOnTheBench:
@@ -108,6 +118,6 @@ class BlockingOnTheBench:
 
         return removed_at_exit(recorded(self._api, name, {"users": [*users], "userAgents": [*user_agents]}))
 
-    def settle(self, timeout: float = 30.0) -> None:
+    def settle(self, timeout: float = 30.0, *, user_agents: Iterable[str] = (), quiet_for: str = "") -> None:
         """Blocking form of `API.settle`."""
-        self._api.loop.run(self._api.behind.settle(timeout))
+        self._api.loop.run(self._api.behind.settle(timeout, user_agents=user_agents, quiet_for=quiet_for))

@@ -85,6 +85,7 @@ MEMOS = {
         "scheduler/diagnosis:Diagnosis.nodes",
         "scheduler/plugins/spread_constraints:WorkloadSelectors._made",
         "bench/faults/faults:Connections._users",
+        "bench/scope:Programs._by_agent",
         "nodes/containers/volumes:_Sources.texts",
         "nodes/kubelet/spdy_sessions:_SpdySession._streams",
         "nodes/running/exec_probes:_Trial.outcomes",

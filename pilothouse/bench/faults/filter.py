@@ -61,7 +61,13 @@ class Misbehavior:
         return await handler(request)
 
     async def _watch(self, effect: Json, request: Request, handler: Handler) -> Response:
-        request.watched = lambda watcher: FaultyWatcher(watcher, effect, self.store, partial(cut, request))
+        follow = request.watched
+
+        def faulty(watcher: CacheWatcher) -> CacheWatcher:
+            followed = watcher if follow is None else follow(watcher)
+            return FaultyWatcher(followed, effect, self.store, partial(cut, request))
+
+        request.watched = faulty
         return await handler(request)
 
 
@@ -113,10 +119,12 @@ class FaultyWatcher(CacheWatcher):
             event = await self._watcher.__anext__()
             if self._lag:
                 # Wait until the store is ahead of the event by the configured lag.
+                self._watcher.is_held = True
                 while await self._store.current_revision() < event.revision + self._lag:
-                    if self._watcher.closed:
+                    if self._watcher.has_closed():
                         raise StopAsyncIteration
                     await asyncio.sleep(_POLL_INTERVAL)
+                self._watcher.is_held = False
             self._last = event.revision
             if event.type == EventType.BOOKMARK:
                 return event

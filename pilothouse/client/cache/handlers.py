@@ -173,6 +173,7 @@ class ProcessorListener(Syncing):
         self._clock = clock
         self._next_resync = clock.now() + resync_period
         self._pending: deque[Notification] = deque()
+        self._handling = False  # awaits an async handler
         self._ready = asyncio.Event()
         self._initial = 0  # notifications of the initial list that are not handled yet
         self._upstream_synced = False
@@ -182,6 +183,11 @@ class ProcessorListener(Syncing):
     def pending(self) -> int:
         """Number of notifications waiting for the handler."""
         return len(self._pending)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a notification waits for the handler, or is being handled."""
+        return bool(self._pending) or self._handling
 
     def add(self, notification: Notification) -> None:
         if isinstance(notification, AddNotification) and notification.is_in_initial_list:
@@ -210,12 +216,14 @@ class ProcessorListener(Syncing):
                 try:
                     result = notification.deliver(self.handler)
                     if result is not None:
+                        self._handling = True
                         await result
                 except Exception as error:
                     log_failed_attempt(
                         logger, error, "handler %r failed on %s", self.handler, type(notification).__name__
                     )
                     await self._clock.sleep(CRASH_DELAY)
+                self._handling = False
                 if isinstance(notification, AddNotification) and notification.is_in_initial_list:
                     self._initial -= 1
                     self._check_synced()
@@ -236,6 +244,11 @@ class SharedProcessor:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.listeners: list[ProcessorListener] = []
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a handler has work."""
+        return any(listener.is_busy for listener in self.listeners)
 
     def distribute(self, notification: Notification, *, sync: bool = False) -> None:
         """Queue a notification for every handler; a resync only for handlers that take part in the resync."""

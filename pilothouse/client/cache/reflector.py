@@ -35,6 +35,8 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 # The delay stops growing at 30–60 s. Two minutes without a failure reset the backoff.
 BACKOFF = Backoff(duration=0.8, factor=2.0, jitter=1.0, steps=38, cap=30.0)
 BACKOFF_RESET = 120.0
+_UNREACHABLE = 2
+"""Failed attempts in a row after which a reflector no longer counts as behind."""
 
 
 class ReflectorStore(Protocol):
@@ -69,11 +71,18 @@ class Reflector:
         self._delay = backoff.delays_with_reset(BACKOFF_RESET, clock)
         self._clock = clock
         self._position = SyncPosition()
+        self._watching = False
+        self._failures = 0  # failed attempts in a row, without expired watches
         self._paginated = False  # the server paginates lists at "0", so has no watch cache: always request pages
 
     @property
     def last_sync_resource_version(self) -> str:
         return self._position.resource_version
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the reflector is about to list or to watch; False if the server rejects or misses two attempts."""
+        return not self._watching and self._failures < _UNREACHABLE
 
     async def run(self) -> NoReturn:
         """Run until cancelled."""
@@ -81,6 +90,7 @@ class Reflector:
             try:
                 await self.list_and_watch()
             except Exception as error:
+                self._failures += not list_watch.is_expired(error)
                 try:
                     self._on_watch_error(self.name, error)
                 except Exception as failure:
@@ -135,6 +145,7 @@ class Reflector:
 
     async def _may_stream_again(self, error: Exception) -> bool:
         if list_watch.is_retriable(error):
+            self._failures += 1
             await self._clock.sleep(self._delay())
             return True
         if list_watch.is_expired(error) or list_watch.is_too_large_resource_version(error):
@@ -178,6 +189,7 @@ class Reflector:
             except Exception as error:
                 if not list_watch.is_retriable(error):
                     raise
+                self._failures += 1
                 await self._clock.sleep(self._delay())
             else:
                 if events == 0 and self._clock.now() - started < 1.0:
@@ -187,6 +199,7 @@ class Reflector:
     async def _follow(self, watch: list_watch.OpenWatch) -> int:
         """Apply the events to the store until the watch ends; return the number of events."""
         count = 0
+        self._watching, self._failures = True, 0
         try:
             async for event in watch:
                 self._apply(event)
@@ -194,6 +207,7 @@ class Reflector:
         except ConnectionFailed as error:
             logger.debug("%s: watch broke off: %s", self.name, error)
         finally:
+            self._watching = False
             await watch.aclose()
         return count
 

@@ -13,6 +13,7 @@ from pilothouse.client.cache.keys import DeletedFinalStateUnknown
 from pilothouse.client.cache.list_watch import ListerWatcher, WatchErrorHandler, log_watch_error
 from pilothouse.client.cache.reflector import BACKOFF, Reflector
 from pilothouse.client.clock import REAL_CLOCK, Clock
+from pilothouse.client.idleness import tracked_while_running
 from pilothouse.client.wait import Backoff
 from pilothouse.machinery.event_loop import yield_to_loop
 from pilothouse.machinery.failed_attempts import log_failed_attempt
@@ -101,6 +102,15 @@ class SharedIndexInformer(handlers.Syncing):
         self._fifo: DeltaFIFO | None = None
         self._tasks: asyncio.TaskGroup | None = None
         self._stopped = False
+        self._fifo: DeltaFIFO | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.activity = 0
+
+    def is_busy(self, within: float) -> bool:
+        """Report whether events are undelivered: in the cache's queue, for a handler, or on a server to be watched."""
+        if self._reflector is None or self._fifo is None or self._stopped:
+            return False
+        return self._reflector.is_behind or bool(len(self._fifo)) or self._processor.is_busy
 
     def add_event_handler(
         self, handler: handlers.ResourceEventHandler, *, resync_period: float | None = None
@@ -191,16 +201,20 @@ class SharedIndexInformer(handlers.Syncing):
             clock=self._clock,
         )
         try:
-            async with asyncio.TaskGroup() as self._tasks:
-                for listener in self._processor.listeners:
-                    listener.task = self._tasks.create_task(listener.run())
-                if self._detector is not None:
-                    self._tasks.create_task(self._detector.run())
-                self._tasks.create_task(self._process(fifo))
-                self._tasks.create_task(self._announce_sync(fifo))
-                self._tasks.create_task(self._reflector.run())
+            with tracked_while_running(self):
+                await self._run(fifo, self._reflector)
         finally:
             self._stopped = True
+
+    async def _run(self, fifo: DeltaFIFO, reflector: Reflector) -> None:
+        async with asyncio.TaskGroup() as self._tasks:
+            for listener in self._processor.listeners:
+                listener.task = self._tasks.create_task(listener.run())
+            if self._detector is not None:
+                self._tasks.create_task(self._detector.run())
+            self._tasks.create_task(self._process(fifo))
+            self._tasks.create_task(self._announce_sync(fifo))
+            self._tasks.create_task(reflector.run())
 
     async def _process(self, fifo: DeltaFIFO) -> None:
         while True:
@@ -219,6 +233,7 @@ class SharedIndexInformer(handlers.Syncing):
             listener.upstream_has_synced()
 
     def _handle_deltas(self, key: str, deltas: list[Delta], is_in_initial_list: bool) -> None:
+        self.activity += 1
         for delta in deltas:
             obj = delta.object
             if delta.type is DeltaType.DELETED or isinstance(obj, DeletedFinalStateUnknown):

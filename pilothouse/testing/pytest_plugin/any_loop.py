@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import field, replace
@@ -59,8 +59,8 @@ class AnyLoopAPI(API):
     def fork(self) -> AbstractAsyncContextManager[API]:
         return _in_thread(InThread(self._behind.fork()))
 
-    async def settle(self, timeout: float = 30.0) -> None:
-        await self._await(self._behind.settle(timeout))
+    async def settle(self, timeout: float = 30.0, *, user_agents: Iterable[str] = (), quiet_for: str = "") -> None:
+        await self._await(self._behind.settle(timeout, user_agents=user_agents, quiet_for=quiet_for))
 
     @property
     def _behind(self) -> API:

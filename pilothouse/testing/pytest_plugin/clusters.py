@@ -182,7 +182,7 @@ class _WithoutBench(ServerAccess):
     def clock(self) -> NoReturn:
         _only_pilothouse("has an adjustable clock")
 
-    def settle(self, timeout: float = 30.0) -> NoReturn:
+    def settle(self, timeout: float = 30.0, **programs: object) -> NoReturn:
         _only_pilothouse("reports quiescence")
 
 

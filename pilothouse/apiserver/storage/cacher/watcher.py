@@ -72,6 +72,7 @@ class CacheWatcher:
     _early: deque[WatchEvent]  # converted, unread
     _live: deque[WatchEvent]  # dispatched, unread
     _live_bytes: int  # size of the unread live objects
+    is_held = False  # whether a test holds its events back
 
     def __init__(
         self, options: WatchOptions, start: WatchStart, *, limit: int, forget: Callable[[CacheWatcher], None]
@@ -139,6 +140,14 @@ class CacheWatcher:
     def is_read(self) -> bool:
         """Whether the reader has taken all events and waits."""
         return self._reader is not None and not self._early and not self._live
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether events are queued."""
+        return bool(self._early or self._live)
+
+    def has_closed(self) -> bool:
+        return self.closed
 
     def abandon(self) -> None:
         """Free the queue after the reader has gone."""
