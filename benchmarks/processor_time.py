@@ -25,8 +25,8 @@ from servers.bodies import config_map, pod
 from servers.connection import Connection
 from servers.h2load import ensure_h2load, h2load
 from servers.in_process import BINDING, ROLE_BINDINGS, UNGUARDED
-from servers.loads import in_parallel
-from servers.local import USER_TOKEN, local_pilothouse
+from servers.loads import in_parallel, watch_fan_out
+from servers.local import TOKEN, USER_TOKEN, local_pilothouse
 from servers.target import Target
 
 ROUNDS = 3
@@ -60,13 +60,23 @@ def _update(requests: int) -> Load:
     return run
 
 
+LIST = f"list {LISTED} Secrets"
+WATCHERS, EVENTS = 200, 500
+
+
+def _watch(target: Target) -> None:
+    target = replace(target, token=TOKEN)  # the namespace of the watchers is not the user's
+    asyncio.run(watch_fan_out(target, watchers=WATCHERS, events=EVENTS))
+
+
 LOADS: dict[str, tuple[int, Load]] = {
     "GET, HTTP/2": (12_000, lambda target, _: _get(target, http1=False)),
     "GET, HTTP/1.1": (12_000, lambda target, _: _get(target, http1=True)),
     "create ConfigMap": (3_000, _post(CONFIG_MAPS, config_map("c-", generate=True), 3_000)),
     "create Pod": (1_500, _post(PODS, pod("p-", generate=True), 1_500)),
     "update ConfigMap": (3_000, _update(3_000)),
-    f"list {LISTED} Secrets": (40, lambda target, _: _list(target)),
+    f"event to one of {WATCHERS} watchers": (WATCHERS * EVENTS, lambda target, _: _watch(target)),
+    LIST: (40, lambda target, _: _list(target)),
 }
 
 
@@ -78,7 +88,7 @@ def _list(target: Target) -> None:
     h2load(target, SECRETS, requests=40, clients=2, http1=True)
 
 
-async def prepare(admin: Target, user: Target) -> None:
+async def prepare(admin: Target, user: Target, *, secrets: int) -> None:
     async with Connection(admin) as connection:
         await connection.call("POST", ROLE_BINDINGS, orjson.dumps(BINDING))
     async with Connection(user) as connection:
@@ -93,7 +103,7 @@ async def prepare(admin: Target, user: Target) -> None:
         body = orjson.dumps({"metadata": {"name": f"s{number}"}, "stringData": {"k": "v" * 1500}})
         assert (await connection.call("POST", SECRETS, body)).status == 201
 
-    await in_parallel(user, LISTED, secret, parallel=32)
+    await in_parallel(user, secrets, secret, parallel=32)
 
 
 def microseconds(target: Target, name: str, folder: Path) -> float:
@@ -138,7 +148,7 @@ def main() -> None:
             (data := folder / str(number)).mkdir()
             admin, _ = stack.enter_context(local_pilothouse(data, *flags, source=source))
             targets.append(replace(admin, name=name, token=USER_TOKEN))
-            asyncio.run(prepare(admin, targets[-1]))
+            asyncio.run(prepare(admin, targets[-1], secrets=LISTED if LIST in options.loads else 0))
         measure(targets, options.loads, folder)
 
 

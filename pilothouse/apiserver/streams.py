@@ -3,8 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from pilothouse.apiserver.http import Stream
+
+Write: TypeAlias = Callable[[bytes], bool]
+"""Writes a chunk at once. Returns False, and writes nothing, if the client must read first."""
+
+
+@runtime_checkable
+class PushStream(Protocol):
+    """A stream that can also write chunks itself while the task that reads it waits for the next one."""
+
+    def push_to(self, write: Write) -> None: ...
+
+
+def push_to(stream: Stream, write: Write) -> None:
+    """Let the stream write chunks itself, if it can and nothing between it and the client changes them."""
+    while isinstance(stream, (UntilEnd, UntilCompleted)):
+        stream = stream.stream
+    if isinstance(stream, PushStream):
+        stream.push_to(write)
 
 
 async def close_stream(stream: AsyncIterator[object]) -> None:
@@ -56,10 +75,10 @@ class UntilEnd:
     A generator could not do this: closing a generator that never started runs no code.
     """
 
-    __slots__ = ("_end", "_stream")
+    __slots__ = ("_end", "stream")
 
     def __init__(self, stream: Stream, end: Callable[[], object]) -> None:
-        self._stream = stream
+        self.stream = stream
         self._end: Callable[[], object] | None = end
 
     def __aiter__(self) -> UntilEnd:
@@ -67,14 +86,14 @@ class UntilEnd:
 
     async def __anext__(self) -> bytes:
         try:
-            return await anext(self._stream)
+            return await anext(self.stream)
         except BaseException:
             self._finish()
             raise
 
     async def aclose(self) -> None:
         self._finish()
-        await close_stream(self._stream)
+        await close_stream(self.stream)
 
     def _finish(self) -> None:
         end, self._end = self._end, None
@@ -85,10 +104,10 @@ class UntilEnd:
 class UntilCompleted:
     """A stream that awaits `complete` once, under the same conditions as UntilEnd."""
 
-    __slots__ = ("_complete", "_stream")
+    __slots__ = ("_complete", "stream")
 
     def __init__(self, stream: Stream, complete: Callable[[], Awaitable[None]]) -> None:
-        self._stream = stream
+        self.stream = stream
         self._complete: Callable[[], Awaitable[None]] | None = complete
 
     def __aiter__(self) -> UntilCompleted:
@@ -96,7 +115,7 @@ class UntilCompleted:
 
     async def __anext__(self) -> bytes:
         try:
-            return await anext(self._stream)
+            return await anext(self.stream)
         except BaseException:
             await self._finish()
             raise
@@ -105,7 +124,7 @@ class UntilCompleted:
         try:
             await self._finish()
         finally:
-            await close_stream(self._stream)
+            await close_stream(self.stream)
 
     async def _finish(self) -> None:
         complete, self._complete = self._complete, None

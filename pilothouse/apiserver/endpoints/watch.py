@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Hashable, Sequence
-from functools import partial
+from collections.abc import AsyncGenerator, Callable, Hashable, Sequence
 from typing import Protocol, TypeVar
 
 from pilothouse.apiserver.endpoints import transform
@@ -20,12 +19,13 @@ from pilothouse.apiserver.endpoints.options import list_options
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer, View
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.offload import offload_by_size
+from pilothouse.apiserver.offload import WORTH_A_THREAD, offload_by_size
 from pilothouse.apiserver.registry.interface import Lister, Watcher
 from pilothouse.apiserver.serving.websocket import BINARY, TEXT, accepted, is_websocket_request, refusal
 from pilothouse.apiserver.storage.cacher.events import INITIAL_EVENTS_END, WatchEvent
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import Compacted, Undecodable
+from pilothouse.apiserver.streams import Write
 from pilothouse.apiserver.tallies import REGISTRY, CounterTally, HistogramTally, Labels
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import seconds
@@ -37,11 +37,6 @@ from pilothouse.machinery.server_errors import InternalError, Timeout
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
-
-
-class _Stream(Protocol):
-    def __call__(self, join: Callable[[list[bytes]], T]) -> AsyncIterator[T]:
-        """Yield the frames; `join` combines the frames that are ready at the same time."""
 
 
 def watch_handler(storage: Lister, scope: RequestScope) -> Handler:
@@ -68,26 +63,21 @@ def watch_handler(storage: Lister, scope: RequestScope) -> Handler:
             watcher = await watchable.watch(scope.context(request), options, deadline=deadline)
         except (Expired, Timeout) as error:
             frame = serializer.event("ERROR", serializer.encode(error.status))
-
-            async def stream(join: Callable[[list[bytes]], T]) -> AsyncIterator[T]:
-                yield join([frame])
-
-            return _respond(request, serializer, stream)
+            return _respond(request, serializer, _OneFrame(frame))
         if request.watched is not None:
             watcher = request.watched(watcher)
         labels = (scope.resource.group, scope.resource.version, scope.resource.resource)
-        frames = partial(watch_frames, watcher, encoder, serializer, timeout=timeout, labels=labels)
-        return _respond(request, serializer, frames)
+        return _respond(request, serializer, _WatchFrames(watcher, encoder, serializer, timeout, labels))
 
     return watch
 
 
-def _respond(request: Request, serializer: Serializer, stream: _Stream) -> Response:
+def _respond(request: Request, serializer: Serializer, frames: _Frames) -> Response:
     if is_websocket_request(request):
         prefix = serializer.event_prefix  # a WebSocket has its own frames
-        messages = stream(lambda frames: [frame[prefix:] for frame in frames])
+        messages = frames.joined_by(lambda frames: [frame[prefix:] for frame in frames])
         return accepted(request, TEXT if serializer.is_text else BINARY, messages)
-    return Response(200, stream(b"".join), [(b"content-type", serializer.stream_media_type.encode())])
+    return Response(200, _Body(frames), [(b"content-type", serializer.stream_media_type.encode())])
 
 
 _LABELS = ("group", "version", "resource")
@@ -104,44 +94,112 @@ WATCH_EVENT_SIZES = HistogramTally(
 )
 
 
-async def watch_frames(
-    watcher: CacheWatcher,
-    encoder: EventEncoder,
-    serializer: Serializer,
-    join: Callable[[list[bytes]], T],
-    *,
-    timeout: float,
-    labels: Labels,
-) -> AsyncIterator[T]:
-    """Yield the frames of all events until the watcher closes or the timeout expires.
+class _Frames(Protocol):
+    def joined_by(self, join: Callable[[list[bytes]], T]) -> AsyncGenerator[T, None]:
+        """Yield all frames; `join` combines the frames that are ready at the same time."""
 
-    `join` combines the frames that are ready at the same time. An unreadable object or a compacted revision ends the
-    watch with an ERROR event, an object without the requested view ends the watch without an event.
+    def push_to(self, write: Write) -> None:
+        """Write frames at once while the generator waits."""
+
+
+class _WatchFrames:
+    """The frames of all events until the watcher closes or the timeout expires.
+
+    An unreadable object or a compacted revision ends the watch with an ERROR event, an object without the requested
+    view ends the watch without an event.
     """
-    expiry = asyncio.get_running_loop().call_later(timeout, watcher.close)
-    try:
-        async for event in watcher:
-            for events in slices([event, *watcher.drain()]):
-                frames = await offload_by_size(sum(map(encoder.work, events)), _encode, encoder, events)
-                for frame in frames:
-                    WATCH_EVENTS.inc(labels)
-                    WATCH_EVENT_SIZES.observe(labels, len(frame))
-                yield join(frames)
-            del event, events, frames, frame  # release the memory while waiting for the next event
-    except NotAcceptable as error:
-        _log.error("Failed to encode watch event: %s", error)
-    except Undecodable as error:
-        yield join([serializer.event("ERROR", serializer.encode(InternalError.of(str(error)).status))])
-    except Compacted:
-        expired = Expired("The resourceVersion for the provided watch is too old.")
-        yield join([serializer.event("ERROR", serializer.encode(expired.status))])
-    finally:
-        expiry.cancel()
-        watcher.abandon()
+
+    def __init__(
+        self, watcher: CacheWatcher, encoder: EventEncoder, serializer: Serializer, timeout: float, labels: Labels
+    ) -> None:
+        self._watcher = watcher
+        self._encoder = encoder
+        self._serializer = serializer
+        self._timeout = timeout
+        self._labels = labels
+
+    async def joined_by(self, join: Callable[[list[bytes]], T]) -> AsyncGenerator[T, None]:
+        watcher, serializer = self._watcher, self._serializer
+        expiry = asyncio.get_running_loop().call_later(self._timeout, watcher.close)
+        try:
+            async for event in watcher:
+                for events in slices([event, *watcher.drain()]):
+                    frames = await offload_by_size(self._work(events), self._encode, events)
+                    self._count(frames)
+                    yield join(frames)
+                del event, events, frames  # release the memory while waiting for the next event
+        except NotAcceptable as error:
+            _log.error("Failed to encode watch event: %s", error)
+        except Undecodable as error:
+            yield join([serializer.event("ERROR", serializer.encode(InternalError.of(str(error)).status))])
+        except Compacted:
+            expired = Expired("The resourceVersion for the provided watch is too old.")
+            yield join([serializer.event("ERROR", serializer.encode(expired.status))])
+        finally:
+            expiry.cancel()
+            watcher.abandon()
+
+    def push_to(self, write: Write) -> None:
+        if isinstance(self._encoder, _Tables):
+            return  # its first event differs from the others, so that none can be encoded twice
+
+        def push(events: Sequence[WatchEvent]) -> bool:
+            if self._work(events) > WORTH_A_THREAD:
+                return False
+            try:
+                frames = self._encode(events)
+            except (NotAcceptable, Undecodable):
+                return False  # the generator meets the error again, and ends the watch
+            if not write(frames[0] if len(frames) == 1 else b"".join(frames)):
+                return False
+            self._count(frames)
+            return True
+
+        self._watcher.push = push
+
+    def _work(self, events: Sequence[WatchEvent]) -> int:
+        return sum(map(self._encoder.work, events))
+
+    def _encode(self, events: Sequence[WatchEvent]) -> list[bytes]:
+        return [self._encoder(event) for event in events]
+
+    def _count(self, frames: list[bytes]) -> None:
+        for frame in frames:
+            WATCH_EVENTS.inc(self._labels)
+            WATCH_EVENT_SIZES.observe(self._labels, len(frame))
 
 
-def _encode(encode: EventEncoder, events: Sequence[WatchEvent]) -> list[bytes]:
-    return [encode(event) for event in events]
+class _OneFrame:
+    def __init__(self, frame: bytes) -> None:
+        self._frame = frame
+
+    async def joined_by(self, join: Callable[[list[bytes]], T]) -> AsyncGenerator[T, None]:
+        yield join([self._frame])
+
+    def push_to(self, write: Write) -> None:
+        """Nothing follows the frame."""
+
+
+class _Body:
+    """The frames of a watch as the body of a response. See `PushStream`."""
+
+    __slots__ = ("_chunks", "_frames")
+
+    def __init__(self, frames: _Frames) -> None:
+        self._frames = frames
+        self._chunks = frames.joined_by(b"".join)
+
+    def __aiter__(self) -> _Body:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return await anext(self._chunks)
+
+    async def aclose(self) -> None:
+        await self._chunks.aclose()
+
+    def push_to(self, write: Write) -> None:
+        self._frames.push_to(write)
 
 
 class EventEncoder(Protocol):
@@ -168,7 +226,8 @@ class _Whole:
     def __init__(self, view: View, serializer: Serializer) -> None:
         self._view = view
         self._serializer = serializer
-        self._form = (serializer.media_type, view.kind, random.randrange(serializer.variants))
+        # A string, because its hash is computed once.
+        self._form = f"{serializer.media_type} {view.kind} {random.randrange(serializer.variants)}"
         self._lists = serializer.lists()
 
     def work(self, event: WatchEvent) -> int:

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 
 from pilothouse.apiserver.http import Handler, Headers, Request, Response, Stream, StreamBroken
-from pilothouse.apiserver.streams import close_stream
+from pilothouse.apiserver.streams import close_stream, push_to
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import RequestEntityTooLarge
@@ -127,6 +127,11 @@ class Exchange(ABC):
     async def write(self, chunk: bytes) -> None:
         """Write a chunk of a stream immediately, and wait for slow clients."""
 
+    def write_now(self, chunk: bytes) -> bool:
+        """Write a chunk of a stream, and return True. Returns False, and writes nothing, if `write` might have to
+        wait."""
+        return False
+
     @abstractmethod
     async def finish(self) -> None:
         """End a stream."""
@@ -189,6 +194,7 @@ class Exchange(ABC):
             self.streaming = True
             await self.start(response.status, response.headers)
             if self.request.method != "HEAD" and response.status not in NO_BODY_STATUS:
+                push_to(body, self.write_now)
                 async for chunk in body:
                     if chunk:
                         await self.write(chunk)

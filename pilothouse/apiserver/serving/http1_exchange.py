@@ -100,6 +100,13 @@ class Http1Exchange(ConnectionExchange):
         if connection.write_paused:
             await connection.drained()
 
+    def write_now(self, chunk: bytes) -> bool:
+        connection = self._connection
+        if connection.write_paused or connection.lost or not self._chunked or len(chunk) > _ONE_WRITE:
+            return False
+        connection.transport.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+        return True
+
     async def finish(self) -> None:
         if self._chunked and self.request.method != "HEAD":
             self._connection.transport.write(b"0\r\n\r\n")

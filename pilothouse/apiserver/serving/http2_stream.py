@@ -90,6 +90,17 @@ class Http2Stream(ConnectionExchange):
     async def write(self, chunk: bytes) -> None:
         await self._send(memoryview(chunk), end=False)
 
+    def write_now(self, chunk: bytes) -> bool:
+        connection, size = self._connection, len(chunk)
+        if connection.write_paused or connection.lost or self.gone or self.closed:
+            return False
+        if size > min(self.send_window, connection.send_window, connection.frame_size):
+            return False
+        self.send_window -= size
+        connection.sent(size)
+        connection.write(frames.frame_header(frames.DATA, 0, self.id, size) + chunk)
+        return True
+
     async def finish(self) -> None:
         if not self.closed:
             self.closed = True

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Sequence
 
 import pytest
 from cacher_harness import PREFIX, ManualClock, key, labelled, put, running, settle
 from cacher_memory_store import MemoryStore
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.events import WatchEvent
-from pilothouse.apiserver.storage.cacher.watcher import LIVE_BYTES
+from pilothouse.apiserver.storage.cacher.watcher import LIVE_BYTES, CacheWatcher
 
 
 async def test_a_watcher_that_is_full_ends_and_the_others_go_on(store: MemoryStore, clock: ManualClock) -> None:
@@ -132,3 +136,74 @@ async def test_a_cancelled_reader_loses_no_event(store: MemoryStore, cacher: Cac
     await asyncio.wait([reading])
     await put(store, "a")
     assert (await anext(watcher)).revision == 1
+
+
+async def _read(watcher: CacheWatcher, seen: list[int]) -> None:
+    async for event in watcher:
+        seen.extend(each.revision for each in [event, *watcher.drain()])
+
+
+async def test_the_events_of_one_turn_are_pushed_together_and_wake_nobody(cacher: Cacher, store: MemoryStore) -> None:
+    watcher, pushed, read = await cacher.watch(PREFIX), list[list[int]](), list[int]()
+    watcher.push = lambda events: pushed.append([event.revision for event in events]) is None
+    reading = asyncio.create_task(_read(watcher, read))
+    await settle()
+    store.hold()
+    for number in range(3):
+        await put(store, f"n{number}")
+    store.release()
+    await settle()
+    await put(store, "n3")
+    await settle()
+    assert (pushed, read) == ([[1, 2, 3], [4]], [])
+    watcher.close()
+    await reading
+
+
+@given(st.lists(st.sampled_from(["put", "settle", "accept", "refuse"]), max_size=40), st.booleans())
+async def test_each_event_is_pushed_or_read_once_and_in_order(steps: list[str], accepts: bool) -> None:
+    store, seen, accepting = MemoryStore(), list[int](), [accepts]
+    async with running(store, clock=ManualClock()) as cacher:
+        watcher = await cacher.watch(PREFIX)
+
+        def push(events: Sequence[WatchEvent]) -> bool:
+            if accepting[0]:
+                seen.extend(event.revision for event in events)
+            return accepting[0]
+
+        watcher.push = push
+        reading = asyncio.create_task(_read(watcher, seen))
+        for number, step in enumerate(steps):
+            if step == "put":
+                await put(store, f"n{number}")
+            elif step == "settle":
+                await settle()
+            else:
+                accepting[0] = step == "accept"
+        await settle()
+        watcher.close()
+        await reading
+    assert seen == list(range(1, steps.count("put") + 1))
+
+
+async def test_pushing_to_many_watchers_lets_others_run_in_between(cacher: Cacher, store: MemoryStore) -> None:
+    watchers = [await cacher.watch(PREFIX) for _ in range(64)]
+    pushed, between = list[CacheWatcher](), list[int]()
+
+    def slow_push(watcher: CacheWatcher) -> bool:
+        time.sleep(0.001)
+        pushed.append(watcher)
+        return True
+
+    for watcher in watchers:
+        watcher.push = lambda _, watcher=watcher: slow_push(watcher)
+    reading = [asyncio.create_task(_read(watcher, [])) for watcher in watchers]
+    await settle()
+    await put(store, "a")
+    while len(pushed) < len(watchers):
+        await asyncio.sleep(0)
+        between.append(len(pushed))
+    assert any(0 < count < len(watchers) for count in between)
+    for watcher in watchers:
+        watcher.close()
+    await asyncio.gather(*reading)

@@ -215,7 +215,9 @@ class Cacher:
             start = WatchStart(revision, changes=self._window.after(revision))
         # No await from here to `add`: a change in between would be missed.
         options = WatchOptions(prefix, scope, predicate, bookmarks, deadline, expires)
-        watcher = CacheWatcher(options, start, limit=self._watch_buffer, forget=self._watchers.remove)
+        watcher = CacheWatcher(
+            options, start, limit=self._watch_buffer, forget=self._watchers.remove, pushes=self._watchers.pushes
+        )
         self._watchers.add(watcher)
         if bookmarks:
             self._bookmarks.add(watcher)

@@ -10,7 +10,7 @@ from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
 from pilothouse.apiserver.storage.cacher.readiness import Freshness, Readiness
 from pilothouse.apiserver.storage.cacher.selection import LabelOrField, SelectionPredicate
 from pilothouse.apiserver.storage.cacher.state import CacheState
-from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher, WatchScope
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher, Pushes, WatchScope
 from pilothouse.apiserver.storage.cacher.window import ChangeWindow
 from pilothouse.apiserver.storage.errors import Compacted, Undecodable
 from pilothouse.apiserver.storage.interface import Entry, Event, Revision
@@ -87,6 +87,7 @@ class CacheWatchers:
         self._metrics = metrics
         self._by_scope = {}
         self._triggers = {}
+        self.pushes = Pushes()
 
     def __len__(self) -> int:
         return sum(map(len, self._by_scope.values()))

@@ -11,7 +11,8 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple, NoReturn
+from time import monotonic
+from typing import NamedTuple, NoReturn, TypeAlias
 
 from pilothouse.apiserver.storage.cacher.events import CacheChange, ChangeEvents, EventType, Predicate, WatchEvent
 from pilothouse.apiserver.storage.cacher.selection import CacheKeyRange, LabelOrField
@@ -21,6 +22,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.event_loop import yield_to_loop
 
 LIVE_BYTES = 16 * 1024 * 1024  # of queued objects; a single object may exceed it
+_PUSH_SECONDS, _PUSHES_PER_LOOK = 0.005, 16
 _CHUNK = 250  # backlog entries per step; bounds both a send and the time between yields
 
 
@@ -44,6 +46,27 @@ class WatchStart:
             yield ChangeEvents(change).through(predicate) if change.key in keys else None
 
 
+class Pushes:
+    """Pushes the events of all watchers of a cache in the next turn of the event loop, and in further turns if that
+    takes long."""
+
+    def __init__(self) -> None:
+        self._watchers: deque[CacheWatcher] = deque()
+
+    def add(self, watcher: CacheWatcher) -> None:
+        self._watchers.append(watcher)
+        if len(self._watchers) == 1:
+            asyncio.get_running_loop().call_soon(self._run)
+
+    def _run(self) -> None:
+        watchers, end = self._watchers, monotonic() + _PUSH_SECONDS
+        while watchers:
+            watchers.popleft().push_live()
+            if len(watchers) % _PUSHES_PER_LOOK == 0 and watchers and monotonic() > end:
+                asyncio.get_running_loop().call_soon(self._run)
+                return
+
+
 class WatchScope(NamedTuple):
     """The scope of a watch: a prefix or key, with an optional required value."""
 
@@ -65,8 +88,16 @@ class WatchOptions:
     """Whether the watch ends when history is dropped. Not required for correctness; lets clients notice."""
 
 
+Push: TypeAlias = Callable[[Sequence[WatchEvent]], bool]
+"""Sends events at once. Returns False, and sends nothing, if the reader must send them."""
+
+
 class CacheWatcher:
-    """Read by one task: `async for event in watcher`, and `drain()` for further ready events."""
+    """Read by one task: `async for event in watcher`, and `drain()` for further ready events.
+
+    While the task waits, live events need not wake it: with `push` set, they are pushed, those of one turn of the event
+    loop together.
+    """
 
     _backlog: Iterator[WatchEvent | None] | None  # unconverted backlog; precedes live events
     _early: deque[WatchEvent]  # converted, unread
@@ -75,14 +106,22 @@ class CacheWatcher:
     is_held = False  # whether a test holds its events back
 
     def __init__(
-        self, options: WatchOptions, start: WatchStart, *, limit: int, forget: Callable[[CacheWatcher], None]
+        self,
+        options: WatchOptions,
+        start: WatchStart,
+        *,
+        limit: int,
+        forget: Callable[[CacheWatcher], None],
+        pushes: Pushes,
     ) -> None:
         self.options = options
         self.closed = False
+        self.push: Push | None = None
         self._predicate = options.predicate
         self._start = start.revision
         self._limit = limit
         self._forget = forget
+        self._pushes = pushes
         self._backlog = start.events(CacheKeyRange.of(options.prefix), options.predicate)
         self._early = deque()
         self._live = deque()
@@ -109,8 +148,20 @@ class CacheWatcher:
         self._live_bytes = size
         self._live.append(event)
         if self._reader is not None:
-            self._wake(self._reader)
+            if self.push is None:
+                self._wake(self._reader)
+            elif len(self._live) == 1:
+                self._pushes.add(self)
         return True
+
+    def push_live(self) -> None:
+        """Push the live events if the reader waits; wake the reader if they cannot be pushed."""
+        if self._reader is None or not self._live:
+            return
+        if self.push is not None and self.push(self._live):
+            self._forget_live()
+        else:
+            self._wake(self._reader)
 
     def put_bookmark(self, event: WatchEvent) -> None:
         """Queue a bookmark if there is room; bookmarks are optional."""
@@ -151,7 +202,7 @@ class CacheWatcher:
 
     def abandon(self) -> None:
         """Free the queue after the reader has gone."""
-        self._backlog = None
+        self._backlog = self.push = None
         self._early.clear()
         self._forget_live()
         self.close()
