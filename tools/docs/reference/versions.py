@@ -1,11 +1,14 @@
-"""The page of changes between Kubernetes versions, from `docs/reference/versions.yaml` and `version_rules.py`."""
+"""The page of changes between Kubernetes versions, from `versions.yaml`, the rules and the feature gates."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 import yaml
 
+from pilothouse.apiserver.server.features import HONOURED, WITHOUT_EFFECT
+from pilothouse.apiserver.server.known_features import PRE_ALPHA, Spec, known_gates
 from pilothouse.machinery import release
 from pilothouse.machinery.version_rules import RULES
 from tools.docs.pages import DOCS
@@ -37,6 +40,10 @@ def versions_page() -> str:
     for version in sorted({change["since"] for change in changes}):
         parts.append(f"## New in {version}")
         parts.append(_table([change for change in changes if change["since"] == version]))
+        parts.append(f"### Feature gates of {version}")
+        parts.append(
+            table(["feature gate", "before", version, "here"], list(_gate_changes(release.RELEASES[version].minor)))
+        )
     return page("Kubernetes versions", *parts, tested=_TESTED)
 
 
@@ -60,6 +67,26 @@ def version_changes() -> list[dict[str, str]]:
                 f" {', '.join(sorted(_OPTIONAL))}, and one of the states {', '.join(STATES)}"
             )
     return changes
+
+
+def _gate_changes(minor: int) -> Iterator[list[str]]:
+    """Yield the gates whose spec differs from the version before: name, spec before, spec, effect here."""
+    before, after = (known_gates(each, each, each - 1).specs for each in (minor - 1, minor))
+    for name in sorted(before.keys() | after.keys()):
+        if before.get(name) != after.get(name):
+            yield [f"`{name}`", _spec(before.get(name)), _spec(after.get(name)), _effect(name)]
+
+
+def _spec(spec: Spec | None) -> str:
+    if spec is None or spec.stage == PRE_ALPHA:
+        return ""
+    return f"{(spec.stage or 'GA').lower()}, {'on' if spec.default else 'off'}{', locked' if spec.locked else ''}"
+
+
+def _effect(name: str) -> str:
+    if name in HONOURED:
+        return "implemented"
+    return "no effect on responses" if name in WITHOUT_EFFECT else "fixed: changes of the default are rejected"
 
 
 def _rules() -> list[dict[str, str]]:
