@@ -62,7 +62,7 @@ def new_config(
 
     Raise ValueError or OSError for an invalid or unreadable file that an option names.
     """
-    features = options.features.gates
+    features = options.gates
     features.publish()
     registries = Registries(
         store,

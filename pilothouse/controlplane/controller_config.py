@@ -22,7 +22,7 @@ local store only in-flight requests do."""
 
 def controller_config(options: CompletedOptions) -> ControllerConfig:
     """Build the configuration; reads certificate files. Raises OSError."""
-    gates = options.features.gates
+    gates = options.gates
     serving_pair = options.secure_serving.given_pair
     signing_key_file = service_account_config(options).signing_key_file
     given, own = options.controllers, CertificatePaths.under(Path(options.pilothouse.data_dir))

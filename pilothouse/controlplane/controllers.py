@@ -47,7 +47,7 @@ class Controllers:
         return enabled(
             self._options.controllers,
             simulation=self._all_options.simulation.nodes > 0,
-            has_feature=self._all_options.features.gates.enabled,
+            has_feature=self._all_options.gates.enabled,
         )
 
     async def run(self, beside: Sequence[Run] = ()) -> None:

@@ -57,5 +57,5 @@ def _admission(options: CompletedOptions) -> AdmissionConfig:
         config,
         configurations=configurations,
         webhook_credentials=webhook_credentials(configurations),
-        static=static_admission(configurations, options.admission.enabled, options.features.gates),
+        static=static_admission(configurations, options.admission.enabled, options.gates),
     )

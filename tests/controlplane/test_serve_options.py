@@ -173,13 +173,21 @@ PROBLEMS = [
         "--feature-gates=kube:GangScheduling=true",
         "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
     ),
-    ("--emulated-version=1.30", "emulation version 1.30 is not between [1.33, 1.36.0]"),
-    ("--emulated-version=1.35", "--emulated-version=1.35 is not supported by this version, which is always 1.36"),
+    ("--emulated-version=1.37", "emulation version 1.37 is not between [1.33, 1.36.0]"),
+    (
+        "--emulated-version=1.34 --feature-gates=ConstrainedImpersonation=true",
+        "cannot set feature gate ConstrainedImpersonation to true, feature is PreAlpha at emulated version 1.34,"
+        " min compatibility version 1.33",
+    ),
     ("--emulated-version=foo", 'could not parse "foo" as version'),
     ("--emulated-version=kube=1.36.1", "patch version not allowed, got: kube=1.36.1"),
     ("--emulated-version=bar=1.36", "component not registered: bar"),
     ("--emulated-version=1.36,kube=1.35", "duplicate version flag, kube=1.36 and kube=1.35"),
     ("--min-compatibility-version=1.37", "minCompatibilityVersion version 1.37 is not between [1.33, 1.36]"),
+    (
+        "--emulated-version=1.34 --min-compatibility-version=1.35",
+        "minCompatibilityVersion version 1.35 is not between [1.33, 1.34]",
+    ),
     (
         "--emulation-forward-compatible",
         "ServerRunOptions.EmulationForwardCompatible cannot be set to true if the emulation version is the same",
@@ -220,6 +228,15 @@ def test_all_problems_are_reported_at_once() -> None:
     assert str(refusal.value).startswith("[--vmodule is not supported by this version, --secure-port -1 must")
 
 
+def test_a_version_that_is_too_old_to_emulate_is_refused_in_upstreams_words() -> None:
+    with pytest.raises(InvalidOptions) as refusal:
+        completed("--emulated-version=1.30").validate()
+    assert str(refusal.value) == (
+        "[emulation version 1.30 is not between [1.33, 1.36.0],"
+        " minCompatibilityVersion version 1.33 is not between [1.33, 1.30]]"
+    )
+
+
 def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InvalidOptions, match="is not a directory"):
@@ -233,6 +250,7 @@ def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
         "--service-cluster-ip-range=10.0.0.0/16,fd00::/108",
         "--feature-gates=WatchList=true,AllAlpha=false,BtreeWatchCache=true",
         "--emulated-version=kube=1.36 --min-compatibility-version=v1.35 --emulation-forward-compatible=false",
+        "--emulated-version=1.35 --min-compatibility-version=1.33 --emulation-forward-compatible",
         "--runtime-config=api/all=true,apps/v1/deployments=false,v1=true",
         "--runtime-config=api/beta=true,resource.k8s.io/v1beta1=false,api/legacy=false,/v1/pods=false",
         "--etcd-servers=http://127.0.0.1:2379,http://127.0.0.1:2381 --storage-backend=etcd3",

@@ -117,11 +117,15 @@ class FeatureGates:
     min_compatibility: int = 0
     """Minor version of the oldest compatible server; 0: one before the emulated version."""
 
+    @property
+    def versions(self) -> tuple[int, int]:
+        """Minor versions: (emulated, min compatibility)."""
+        emulated = self.emulated or release.current().minor
+        return emulated, self.min_compatibility or emulated - 1
+
     @cached_property
     def known(self) -> KnownGates:
-        binary = release.current().minor
-        emulated = self.emulated or binary
-        return known_gates(binary, emulated, self.min_compatibility or emulated - 1)
+        return known_gates(release.current().minor, *self.versions)
 
     @cached_property
     def values(self) -> dict[str, bool]:
@@ -158,9 +162,10 @@ class FeatureGates:
         yield from self._not_followed()
 
     def publish(self) -> None:
-        """Publish the gates as metrics of this process."""
+        """Publish the gates as metrics of this process, instead of the gates of an earlier server."""
         from pilothouse.apiserver.server.feature_metrics import ENABLED  # not needed for flags and help
 
+        ENABLED.clear()
         for name, spec in self.known.specs.items():
             if spec.stage != PRE_ALPHA:
                 ENABLED.labels(name, spec.stage).set(self.enabled(name))
@@ -171,13 +176,12 @@ class FeatureGates:
             if spec.locked and value != spec.default:
                 yield f"cannot set feature gate {name} to {shown}, feature is locked to {str(spec.default).lower()}"
             elif spec.stage == PRE_ALPHA:
-                major, emulated = release.current().major, self.emulated or release.current().minor
+                emulated, oldest = self.versions
                 problem = f"cannot set feature gate {name} to {shown}, feature is PreAlpha at emulated version"
                 if version_rules.holds("MinCompatibilityVersionFlag"):
-                    oldest = f"{major}.{self.min_compatibility or emulated - 1}"
-                    yield f"{problem} {major}.{emulated}, min compatibility version {oldest}"
+                    yield f"{problem} 1.{emulated}, min compatibility version 1.{oldest}"
                 else:
-                    yield f"{problem} {major}.{emulated}"
+                    yield f"{problem} 1.{emulated}"
 
     def _unmet(self) -> Iterator[str]:
         if not version_rules.holds("FeatureGateDependencies"):

@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, disable_created_metrics
@@ -19,7 +19,6 @@ from pilothouse.apiserver.serve_content import accepts_gzip
 from pilothouse.apiserver.server.health import SLI_REGISTRY, forget_health_checks
 from pilothouse.apiserver.server.metrics_of_many import Families, Peers, Sum, families_of
 from pilothouse.apiserver.server.mux import PathRecorderMux
-from pilothouse.apiserver.server.version import version_info
 from pilothouse.apiserver.tallies import REGISTRY
 from pilothouse.machinery.errors import MethodNotAllowed
 from pilothouse.machinery.server_errors import METHOD_NOT_ALLOWED
@@ -46,7 +45,6 @@ _BUILD_LABELS = {
 _BUILD_INFO = Gauge(
     "kubernetes_build_info", "[ALPHA] Always 1; the labels say what runs.", list(_BUILD_LABELS), registry=REGISTRY
 )
-_BUILD_INFO.labels(*(version_info()[field] for field in _BUILD_LABELS.values())).set(1)
 _VERSION = Gauge(
     "version_info",
     "[ALPHA] Provides the compatibility version info of the component. The component label is the name of the "
@@ -54,11 +52,6 @@ _VERSION = Gauge(
     ["component", "binary", "emulation", "min_compat"],
     registry=REGISTRY,
 )
-_VERSION.labels(
-    "kube",
-    version_info()["gitVersion"].removeprefix("v"),
-    *(f"{version_info()[f'{of}Major']}.{version_info()[f'{of}Minor']}" for of in ("emulation", "minCompatibility")),
-).set(1)
 
 for _name, _about in (
     ("hidden_metrics", "[BETA] The count of hidden metrics."),
@@ -74,7 +67,12 @@ for _name, _about in (
 REGISTRIES = {"metrics": REGISTRY, "slis": SLI_REGISTRY}
 
 
-def install_metrics(mux: PathRecorderMux, peers: Peers | None = None) -> None:
+def install_metrics(mux: PathRecorderMux, peers: Peers | None, version: Mapping[str, str]) -> None:
+    """Install the endpoints. `version` has the fields of /version, which become metrics of this process."""
+    _BUILD_INFO.labels(*(version[field] for field in _BUILD_LABELS.values())).set(1)
+    others = (f"{version[f'{of}Major']}.{version[f'{of}Minor']}" for of in ("emulation", "minCompatibility"))
+    _VERSION.clear()  # of an earlier server in this process
+    _VERSION.labels("kube", version["gitVersion"].removeprefix("v"), *others).set(1)
     mux.handle("/metrics", exposition("metrics", peers))
     mux.handle("/metrics/slis", exposition("slis", peers))
 

@@ -24,7 +24,7 @@ from pilothouse.apiserver.server.lifecycle import LifecycleSignals
 from pilothouse.apiserver.server.metrics_endpoint import install_metrics
 from pilothouse.apiserver.server.metrics_of_many import Peers
 from pilothouse.apiserver.server.mux import PathRecorderMux
-from pilothouse.apiserver.server.version import install_version
+from pilothouse.apiserver.server.version import install_version, version_info
 from pilothouse.apiserver.server.zpages import install_debug_flags, install_zpages
 from pilothouse.machinery import version_rules
 from pilothouse.machinery.dataclass import dataclass
@@ -143,8 +143,9 @@ class GenericAPIServer:
         """Freeze the lists and install their endpoints. Called on the outermost server only."""
         self.add_health_check(shutdown_check(self.lifecycle.shutdown_initiated))
         install_index(self.mux, self.listed_paths)
-        install_version(self.mux)
-        install_metrics(self.mux, self._peers)
+        features = features or FeatureGates()
+        install_version(self.mux, features)
+        install_metrics(self.mux, self._peers, version_info(features))
         self.openapi.update(server_version_container())
         install_openapi(self.mux, self.openapi_documents)
         ready = self.lifecycle.has_been_ready.signal
@@ -152,7 +153,7 @@ class GenericAPIServer:
         if profiling:
             install_profiling(self.mux)
             install_debug_flags(self.mux)
-        install_zpages(self.mux, flags or {}, self.listed_paths, features or FeatureGates())
+        install_zpages(self.mux, flags or {}, self.listed_paths, features)
         self._close()
         return PreparedAPIServer(self)
 

@@ -7,11 +7,11 @@ the Pilothouse release, compiler and goVersion the Python version.
 from __future__ import annotations
 
 import sys
-from functools import cache
 
 from pilothouse import __version__
 from pilothouse.apiserver.endpoints.routes import get_route
 from pilothouse.apiserver.http import Request, Response, raw_json
+from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.machinery import release
 from pilothouse.machinery.platform import machine
@@ -21,20 +21,19 @@ _SYSTEMS = {"win32": "windows"}
 _ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64", "ARM64": "arm64"}
 
 
-@cache
-def version_info() -> dict[str, str]:
-    """Return the fields of upstream's version.Info, in order."""
+def version_info(features: FeatureGates | None = None) -> dict[str, str]:
+    """Return the fields of upstream's version.Info, in order, at the emulated version of the features."""
     python = ".".join(map(str, sys.version_info[:3]))
     system, architecture = _SYSTEMS.get(sys.platform, sys.platform), _ARCHITECTURES.get(machine(), machine())
     own = release.current()
-    major, minor = str(own.major), str(own.minor)
+    major, (emulated, oldest) = str(own.major), (features or FeatureGates()).versions
     return {
         "major": major,
-        "minor": minor,
+        "minor": str(own.minor),
         "emulationMajor": major,
-        "emulationMinor": minor,
+        "emulationMinor": str(emulated),
         "minCompatibilityMajor": major,
-        "minCompatibilityMinor": str(own.minor - 1),
+        "minCompatibilityMinor": str(oldest),
         "gitVersion": own.git_version,
         "gitCommit": f"pilothouse-{__version__}",
         "gitTreeState": "clean",
@@ -45,11 +44,12 @@ def version_info() -> dict[str, str]:
     }
 
 
-def install_version(mux: PathRecorderMux) -> None:
+def install_version(mux: PathRecorderMux, features: FeatureGates) -> None:
+    info = version_info(features)
+
+    async def version(request: Request) -> Response:
+        return raw_json(200, info)
+
     route = get_route(version, _MEDIA_TYPES, consumes=_MEDIA_TYPES)
     mux.handle("/version", route)
     mux.handle("/version/", route, listed=False)
-
-
-async def version(request: Request) -> Response:
-    return raw_json(200, version_info())

@@ -19,7 +19,6 @@ from pilothouse.apiserver.logs import v
 from pilothouse.apiserver.server.features import CBOR_SERVING_AND_STORAGE, FeatureGates
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.apiserver.server.version import version_info
-from pilothouse.machinery import release
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionKind
@@ -97,19 +96,19 @@ def install_zpages(
 
         mux.handle("/flagz", ZPage("Flagz", lambda: {"flags": dict(sorted(flags.items()))}, lines, serializers))
     if features.enabled("ComponentStatusz"):
-        mux.handle("/statusz", _statusz(listed_paths, serializers))
+        mux.handle("/statusz", _statusz(listed_paths, serializers, version_info(features)))
 
 
-def _statusz(listed_paths: Callable[[], list[str]], serializers: Serializers) -> Handler:
+def _statusz(listed_paths: Callable[[], list[str]], serializers: Serializers, version: Mapping[str, str]) -> Handler:
     started, began = time.time(), time.monotonic()
 
     def fields() -> Json:
         return {
             "startTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
             "uptimeSeconds": int(time.monotonic() - began),
-            "goVersion": version_info()["goVersion"],
-            "binaryVersion": release.current().git_version.removeprefix("v"),
-            "emulationVersion": release.current().name,
+            "goVersion": version["goVersion"],
+            "binaryVersion": version["gitVersion"].removeprefix("v"),
+            "emulationVersion": f"{version['emulationMajor']}.{version['emulationMinor']}",
             "paths": _folders(listed_paths()),
         }
 

@@ -1,4 +1,4 @@
-"""Options of served APIs: API versions, feature gates, and the emulated Kubernetes version (only the server's own)."""
+"""Options of served APIs: API versions, feature gates, and the emulated Kubernetes version."""
 
 from __future__ import annotations
 
@@ -80,18 +80,23 @@ class FeatureOptions:
         "feature-gates", BOOL_MAP, {}, "Gates as Name=true|false. One that this server can not follow is refused."
     )
 
-    @property
-    def gates(self) -> FeatureGates:
-        """Feature gates without the optional `kube:` prefix. No other component has gates."""
-        return FeatureGates({name.removeprefix("kube:"): value for name, value in self.feature_gates.items()})
+    def gates(self, compatibility: CompatibilityOptions) -> FeatureGates:
+        """Return the feature gates, without the optional `kube:` prefix. No other component has gates."""
+        changed = {name.removeprefix("kube:"): value for name, value in self.feature_gates.items()}
+        return FeatureGates(changed, compatibility.emulated, compatibility.min_compatibility)
 
     def validate(self) -> Iterator[str]:
-        yield from self.gates.problems()
+        yield from ()  # CompatibilityOptions must be valid first: see Options.problems
 
 
 _COMPONENT = "kube"
-_VERSION = re.compile(r"\s*v?(?P<minor>[0-9]+\.[0-9]+)(?:\.0)*(?P<patch>(?:\.[0-9]+)*)[0-9A-Za-z.+-]*\s*")
+MIN_COMPATIBILITY_VERSION = "min-compatibility-version"
+_VERSION = re.compile(r"\s*v?(?P<major>[0-9]+)\.(?P<minor>[0-9]+)(?:\.0)*(?P<patch>(?:\.[0-9]+)*)[0-9A-Za-z.+-]*\s*")
 
+_FIRST_EMULATED = 31
+"""First minor version that upstream can emulate."""
+_SKEW = 3
+"""Number of older minor versions that a binary can emulate."""
 _SAME_VERSION = "cannot be set to true if the emulation version is the same as the binary version"
 
 
@@ -99,14 +104,17 @@ _SAME_VERSION = "cannot be set to true if the emulation version is the same as t
 class CompatibilityOptions:
     title: ClassVar[str] = "compatibility"
 
-    emulated_version: list[str] = flag(
-        "emulated-version", STRINGS, [], "The Kubernetes version to emulate: that of the server."
-    )
-    min_compatibility_version: list[str] = flag(
-        "min-compatibility-version",
+    emulated_version: tuple[str, ...] = flag(
+        "emulated-version",
         STRINGS,
-        [],
-        "The oldest version that other servers may have: one minor version before that of the server.",
+        (),
+        "Kubernetes version whose APIs and features to serve: that of the server, or one of the three before it.",
+    )
+    min_compatibility_version: tuple[str, ...] = flag(
+        MIN_COMPATIBILITY_VERSION,
+        STRINGS,
+        (),
+        "Oldest version of the other control plane components; default: one before the emulated version.",
     )
     emulation_forward_compatible: bool = flag(
         "emulation-forward-compatible", BOOL, False, "Can only be set where an older version is emulated."
@@ -118,51 +126,66 @@ class CompatibilityOptions:
         "Can only be set where an older version is emulated.",
     )
 
+    @property
+    def emulated(self) -> int:
+        """Emulated minor version of valid options."""
+        return _minor(self.emulated_version) or release.current().minor
+
+    @property
+    def min_compatibility(self) -> int:
+        """Minor version of the oldest compatible component, of valid options."""
+        return _minor(self.min_compatibility_version) or max(self.emulated - 1, _oldest())
+
     def validate(self) -> Iterator[str]:
-        own = release.current()
-        oldest, before = f"{own.major}.{own.minor - 3}", f"{own.major}.{own.minor - 1}"
-        yield from _problems(
-            self.emulated_version,
-            fits=own.name,
-            name="emulated-version",
-            oldest=oldest,
-            out_of_range=f"emulation version {{}} is not between [{oldest}, {own.name}.0]",
-        )
-        yield from _problems(
-            self.min_compatibility_version,
-            fits=before,
-            name="min-compatibility-version",
-            oldest=oldest,
-            out_of_range=f"minCompatibilityVersion version {{}} is not between [{oldest}, {own.name}]",
-        )
-        if self.emulation_forward_compatible:
-            yield f"ServerRunOptions.EmulationForwardCompatible {_SAME_VERSION}"
-        if self.runtime_config_emulation_forward_compatible:
-            yield f"ServerRunOptions.RuntimeConfigEmulationForwardCompatible {_SAME_VERSION}"
+        problems = [*_problems(self.emulated_version), *_problems(self.min_compatibility_version)]
+        if problems:
+            yield problems[0]
+            return
+        own, oldest = release.current(), _oldest()
+        if not oldest <= self.emulated <= own.minor:
+            yield f"emulation version 1.{self.emulated} is not between [1.{oldest}, {own.name}.0]"
+        if not oldest <= self.min_compatibility <= self.emulated:
+            allowed = f"[1.{oldest}, 1.{self.emulated}]"
+            yield f"minCompatibilityVersion version 1.{self.min_compatibility} is not between {allowed}"
+        if self.emulated == own.minor:
+            if self.emulation_forward_compatible:
+                yield f"ServerRunOptions.EmulationForwardCompatible {_SAME_VERSION}"
+            if self.runtime_config_emulation_forward_compatible:
+                yield f"ServerRunOptions.RuntimeConfigEmulationForwardCompatible {_SAME_VERSION}"
 
 
-def _problems(values: list[str], *, fits: str, oldest: str, name: str, out_of_range: str) -> Iterator[str]:
+def _oldest() -> int:
+    """Return the oldest minor version that this release can emulate."""
+    return max(release.current().minor - _SKEW, _FIRST_EMULATED)
+
+
+def _minor(values: tuple[str, ...]) -> int:
+    """Return the minor version that the values give this component, or 0."""
+    return max((int(match["minor"]) for _, match in map(_component, values) if match is not None), default=0)
+
+
+def _component(value: str) -> tuple[str, re.Match[str] | None]:
+    """Return the component and the version of `[component=]version`."""
+    component, equals, version = (text.strip() for text in value.partition("="))
+    return (component, _VERSION.fullmatch(version)) if equals else (_COMPONENT, _VERSION.fullmatch(value))
+
+
+def _problems(values: tuple[str, ...]) -> Iterator[str]:
+    """Yield the problems of a list of versions, in the order in which upstream finds them."""
     seen: dict[str, str] = {}
     for value in values:
-        component, equals, version = (text.strip() for text in value.partition("="))
-        if not equals:
-            component, version = _COMPONENT, value
-        match = _VERSION.fullmatch(version)
+        component, match = _component(value)
         if match is None:
-            yield f"could not parse {quote(version)} as version"
+            yield f"could not parse {quote(value.partition('=')[2].strip() if '=' in value else value)} as version"
             return
+        version = f"{match['major']}.{match['minor']}"
         if match["patch"]:
-            yield f"patch version not allowed, got: {component}={version}"
-        elif component in seen:
+            yield f"patch version not allowed, got: {component}={version}{match['patch']}"
+            return
+        if component in seen:
             yield f"duplicate version flag, {component}={seen[component]} and {component}={version}"
-        elif component != _COMPONENT:
-            yield f"component not registered: {component}"
-        elif not (_number(oldest) <= _number(match["minor"]) <= _number(release.current().name)):
-            yield out_of_range.format(version)
-        elif match["minor"] != fits:
-            yield f"--{name}={version} is not supported by this version, which is always {fits}"
+            return
         seen[component] = version
-
-
-def _number(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))
+    for component in seen:
+        if component != _COMPONENT:
+            yield f"component not registered: {component}"

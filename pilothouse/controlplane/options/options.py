@@ -10,10 +10,16 @@ from dataclasses import field
 from ipaddress import ip_address
 from typing import Any
 
+from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.controlplane.options import single_controllers, upstream_flags
 from pilothouse.controlplane.options.admission import AdmissionOptions
-from pilothouse.controlplane.options.api_enablement import APIEnablementOptions, CompatibilityOptions, FeatureOptions
+from pilothouse.controlplane.options.api_enablement import (
+    MIN_COMPATIBILITY_VERSION,
+    APIEnablementOptions,
+    CompatibilityOptions,
+    FeatureOptions,
+)
 from pilothouse.controlplane.options.audit import AuditOptions
 from pilothouse.controlplane.options.authentication import (
     AuthenticationOptions,
@@ -31,6 +37,7 @@ from pilothouse.controlplane.options.pilothouse import PilothouseOptions, choose
 from pilothouse.controlplane.options.replicas import CoordinatedLeadershipOptions, ReplicaOptions
 from pilothouse.controlplane.options.serving import InsecureServingOptions, SecureServingOptions
 from pilothouse.controlplane.options.simulation import SimulationOptions
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags import (
     Flag,
@@ -127,6 +134,11 @@ class Options:
         sections = {name: build(section, parsed.values) for name, section in SECTIONS.items()}
         return cls(**sections, given=frozenset(parsed.values), without_effect=parsed.values)
 
+    @property
+    def gates(self) -> FeatureGates:
+        """Feature gates at the emulated version."""
+        return self.features.gates(self.compatibility)
+
     def shown(self) -> dict[str, str]:
         """Return the values of all flags that have an effect, by name."""
         return {name: value for part in SECTIONS for name, value in shown_values(getattr(self, part)).items()}
@@ -137,7 +149,10 @@ class Options:
             yield f"--{name} is not supported by this version"
         yield from upstream_flags.refused_values(self.without_effect)
         for name in SECTIONS:
-            yield from getattr(self, name).validate()
+            problems = [*getattr(self, name).validate()]
+            if name == "compatibility" and not problems:
+                problems = [*self.gates.problems()]
+            yield from problems
         if not self.etcd.capabilities.shared and (self.replicas.join or self.replicas.join_file):
             yield "--join and --join-file need --etcd-servers: the keys are in the store that all servers share"
         if self.pilothouse.testing:
@@ -150,6 +165,8 @@ class Options:
 
 def all_flags() -> list[Flag]:
     flags = [flag for section in SECTIONS.values() for flag in flags_of(section)]
+    if not version_rules.holds("MinCompatibilityVersionFlag"):
+        flags = [flag for flag in flags if flag.name != MIN_COMPATIBILITY_VERSION]
     return [*flags, *upstream_flags.WITHOUT_EFFECT, *upstream_flags.UNSUPPORTED]
 
 
