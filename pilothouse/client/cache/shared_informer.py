@@ -102,7 +102,6 @@ class SharedIndexInformer(handlers.Syncing):
         self._fifo: DeltaFIFO | None = None
         self._tasks: asyncio.TaskGroup | None = None
         self._stopped = False
-        self._fifo: DeltaFIFO | None = None
         self.loop: asyncio.AbstractEventLoop | None = None
         self.activity = 0
 

@@ -145,7 +145,12 @@ async def _read(watcher: CacheWatcher, seen: list[int]) -> None:
 
 async def test_the_events_of_one_turn_are_pushed_together_and_wake_nobody(cacher: Cacher, store: MemoryStore) -> None:
     watcher, pushed, read = await cacher.watch(PREFIX), list[list[int]](), list[int]()
-    watcher.push = lambda events: pushed.append([event.revision for event in events]) is None
+
+    def push(events: Sequence[WatchEvent]) -> bool:
+        pushed.append([event.revision for event in events])
+        return True
+
+    watcher.push = push
     reading = asyncio.create_task(_read(watcher, read))
     await settle()
     store.hold()

@@ -95,7 +95,7 @@ def _signature(value: Any, *, line: int = 100) -> str:
 
 
 def _parameter(item: inspect.Parameter) -> str:
-    stars = {item.VAR_POSITIONAL: "*", item.VAR_KEYWORD: "**"}.get(item.kind, "")
+    stars = "*" if item.kind is item.VAR_POSITIONAL else "**" if item.kind is item.VAR_KEYWORD else ""
     type_ = _type(item.annotation)
     shown = f"{stars}{item.name}: {type_}" if type_ else f"{stars}{item.name}"
     if item.default is item.empty:
