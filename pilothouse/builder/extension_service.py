@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from pilothouse.controlplane.options.completion import host_address
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -61,6 +60,8 @@ def on_this_machine(
     The Service is of type ExternalName, which needs no kube-proxy. `routed`: the aggregator connects to endpoints only
     (--enable-aggregator-routing), so the Service has an EndpointSlice with this machine's address instead.
     """
+    from pilothouse.controlplane.options.completion import host_address  # an operator with webhooks does not need it
+
     labels = {"app": place.name}
     metadata = {"name": place.name, "namespace": place.namespace, "labels": labels}
     service: Json = {"apiVersion": "v1", "kind": "Service", "metadata": metadata}

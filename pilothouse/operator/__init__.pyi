@@ -23,3 +23,9 @@ from pilothouse.operator.predicates import matches_labels as matches_labels
 from pilothouse.operator.reconciler import Reconciler as Reconciler
 from pilothouse.operator.reconciler import Result as Result
 from pilothouse.operator.reconciler import Watch as Watch
+from pilothouse.operator.webhooks import AdmissionRequest as AdmissionRequest
+from pilothouse.operator.webhooks import Denied as Denied
+from pilothouse.operator.webhooks import WebhookOptions as WebhookOptions
+from pilothouse.operator.webhooks import converting as converting
+from pilothouse.operator.webhooks import mutating as mutating
+from pilothouse.operator.webhooks import validating as validating

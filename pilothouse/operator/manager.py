@@ -39,9 +39,12 @@ from pilothouse.operator.kinds import classes_of, definitions
 from pilothouse.operator.logs import LogFormat, configure_logging
 from pilothouse.operator.metrics import ControllerMetrics, count_client_requests
 from pilothouse.operator.reconciler import Reconciler, kinds_of_reconciler
+from pilothouse.operator.webhooks import CertifiedAddress, WebhookOptions, conversion_kinds, has_webhooks
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
+
+    from pilothouse.operator.webhook_server import WebhookServer
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +64,8 @@ class Manager:
     `clusters` names several clusters instead; the first holds the lease. `namespaces` restricts the caches of
     namespaced kinds. `leader_election` is True, a lease name, or "namespace/name". `bind` is the address of /healthz,
     /readyz and /metrics: by default :8080 for `run`, and none for `async with`. `install_crds` applies the definitions
-    of the reconcilers' kinds at start.
+    of the reconcilers' kinds at start. `webhooks` is the address of declared webhooks; by default, a pod serves them
+    for the Service with the manager's name, and other processes serve them for an API server on the same machine.
 
     >>> from pilothouse.operator import Manager, Reconciler, kind
     >>> @kind(group="demo.example.com", version="v1", status=True)
@@ -87,6 +91,7 @@ class Manager:
         leader_election: bool | str = False,
         election_times: ElectionTimes = ElectionTimes(),  # noqa: B008  (immutable)
         bind: str | None = None,
+        webhooks: WebhookOptions | CertifiedAddress | None = None,
         install_crds: bool = False,
         graceful_shutdown_timeout: float = 30.0,
         resync_period: float = 0.0,
@@ -102,6 +107,7 @@ class Manager:
         self.namespaces = tuple(namespaces)
         self.bind = bind
         self.install_crds = install_crds
+        self.leader_election = leader_election
         self.healthz: dict[str, Check] = {"ping": lambda: None}
         """Health checks by name; add your own before the start."""
         self.readyz: dict[str, Check] = {"caches": self._check_synced}
@@ -115,6 +121,8 @@ class Manager:
         self._clusters: dict[str, Cluster] = {}
         self._controllers: list[ReconcilerController] = []
         self._endpoints: EndpointServer | None = None
+        self._webhook_options = webhooks
+        self._webhooks: WebhookServer | None = None
         self._elector: LeaderElector | None = None
         self._term = False
         self._preparing: list[asyncio.Task[None]] = []
@@ -129,6 +137,16 @@ class Manager:
     def port(self) -> int:
         """Port of the endpoints; 0 without endpoints."""
         return 0 if self._endpoints is None else self._endpoints.port
+
+    @property
+    def reconciler_types(self) -> list[type[Reconciler[Any]]]:
+        """The classes of the reconcilers."""
+        return [type(reconciler) for reconciler in self._reconcilers]
+
+    @property
+    def webhook_url(self) -> str:
+        """URL of the webhooks of a started manager; empty without webhooks."""
+        return "" if self._webhooks is None else self._webhooks.url
 
     @property
     def is_leading(self) -> bool:
@@ -224,6 +242,8 @@ class Manager:
         if self._election:
             self._elector = self._new_elector(next(iter(unguarded.values())), metrics)
             self.healthz["leaderElection"] = self._elector.check
+        if any(map(has_webhooks, self.reconciler_types)):
+            await self._serve_webhooks(next(iter(unguarded.values())))
         register_worker(self)
         self._preparing = [asyncio.ensure_future(controller.prepare()) for controller in self._controllers]
         self._running = asyncio.ensure_future(self._elect(metrics))
@@ -261,6 +281,8 @@ class Manager:
             running, self._running = self._running, None
             for cluster in self._clusters.values():
                 await cluster.close()
+            if self._webhooks is not None:
+                await self._webhooks.stop()
             if self._endpoints is not None:
                 await self._endpoints.close()
             await self._opened.aclose()
@@ -303,11 +325,29 @@ class Manager:
         logger.info("serving /healthz, /readyz and /metrics on port %d", self._endpoints.port)
 
     async def _install(self, client: Client) -> None:
-        kinds = [kind for reconciler in self._reconcilers for kind in kinds_of_reconciler(type(reconciler))]
+        types = self.reconciler_types
+        kinds = [kind for each in types for kind in (*kinds_of_reconciler(each), *conversion_kinds(each))]
         resource = client.resource("apiextensions.k8s.io/v1", "customresourcedefinitions")
         for definition in definitions(*classes_of(kinds)):
             await resource.apply(definition, field_manager=self.name, force=True)
             logger.info("installed the CustomResourceDefinition %s", name_of(definition))
+
+    async def _serve_webhooks(self, client: Client) -> None:
+        """Serve the webhooks on every replica, leader or not."""
+        from pilothouse.operator.webhook_server import WebhookServer, webhook_options
+
+        options = webhook_options(self._webhook_options, self.name, client)
+        if options is None:
+            logger.warning(
+                "webhooks are not served: %s cannot reach this process; pass Manager(webhooks=WebhookOptions(…))",
+                client.host or "the API server",
+            )
+            return
+        first = next(iter(self._clusters.values()))
+        own = [controller.reconciler for controller in self._controllers if controller.cluster is first]
+        self._webhooks = WebhookServer.of(self.name, own, options, registry=self._registry)
+        await self._webhooks.start(client)
+        logger.info("serving webhooks on port %d", self._webhooks.port)
 
     def _new_elector(self, client: Client, metrics: ControllerMetrics) -> LeaderElector:
         chosen = self._election if isinstance(self._election, str) else self.name

@@ -64,6 +64,11 @@ class Client:
         self._clock = clock
         self._host = host
 
+    @property
+    def host(self) -> str:
+        """Host and port of the API server; "none" if the client has no connection of its own."""
+        return self._host
+
     def resource(self, api_version: str, plural: str, *, namespace: str = "") -> ResourceClient:
         """Return a client for `resource("apps/v1", "deployments", namespace="default")`. No namespace means all
         namespaces."""

@@ -1,0 +1,173 @@
+"""Webhooks of an operator on a real API server: installed, called over TLS, and trusted by their CA."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from awaiting import until
+
+from pilothouse.client import Client
+from pilothouse.errors import Invalid, StatusError
+from pilothouse.kinds.conditions import is_true
+from pilothouse.machinery.field import required
+from pilothouse.machinery.names import GroupKind
+from pilothouse.machinery.objects import Json
+from pilothouse.operator.reviews import AdmissionHandler, Conversion, ConversionHandler, ObjectForm
+from pilothouse.operator.webhook_server import WebhookServer
+from pilothouse.operator.webhooks import (
+    CONVERT_PATH,
+    AdmissionOptions,
+    AdmissionWebhook,
+    Denied,
+    WebhookOptions,
+    conversion_of,
+    webhook_configurations,
+)
+from pilothouse.testing import API, server
+
+LOCAL = WebhookOptions(host="127.0.0.1", port=0)
+IN_CLUSTER = WebhookOptions(service="default/demo", host="127.0.0.1", port=0)
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[API]:
+    async with server() as running:
+        yield running
+
+
+@pytest.fixture
+async def client(api: API) -> AsyncIterator[Client]:
+    async with api.client() as connected:
+        yield connected
+
+
+def webhook(method: Callable[..., Any], **options: Any) -> tuple[AdmissionWebhook, Callable[[Any], Awaitable[Json]]]:
+    declared = AdmissionOptions(**{"type": "validating", **options})
+    hook = AdmissionWebhook(method.__name__, declared, "", "v1", "ConfigMap", "configmaps")
+    handler = AdmissionHandler(method, ObjectForm(), GroupKind("", "ConfigMap"), mutating=declared.type == "mutating")
+    return hook, handler.review
+
+
+@asynccontextmanager
+async def serving(
+    client: Client, *webhooks: tuple[AdmissionWebhook, Any], options: WebhookOptions = LOCAL, **more: Any
+) -> AsyncIterator[WebhookServer]:
+    reviewers = {hook.path: review for hook, review in webhooks} | more.get("reviewers", {})
+    made = WebhookServer("demo", [hook for hook, _ in webhooks], reviewers, more.get("converted", ()), options)
+    await made.start(client)
+    try:
+        yield made
+    finally:
+        await made.stop()
+
+
+async def test_denials_patches_and_warnings_reach_the_client(client: Client) -> None:
+    def label(obj: Json) -> None:
+        obj["metadata"].setdefault("labels", {})["seen"] = "yes"
+
+    def check(obj: Json) -> Any:
+        if "data" not in obj:
+            yield required("data")
+
+    def closed(obj: Json) -> None:
+        if obj["metadata"]["name"] == "closed":
+            raise Denied("come back tomorrow", code=409, reason="Conflict")
+
+    maps = client.resource("v1", "configmaps", namespace="default")
+    async with serving(client, webhook(label, type="mutating"), webhook(check), webhook(closed)):
+        created = await maps.create({"metadata": {"name": "a"}, "data": {"b": "c"}})
+        assert created["metadata"]["labels"] == {"seen": "yes"}
+        with pytest.raises(Invalid) as invalid:
+            await maps.create({"metadata": {"name": "b"}})
+        assert 'webhook "check.configmaps.core.k8s.io" denied the request: ConfigMap "b" is invalid' in str(
+            invalid.value
+        )
+        with pytest.raises(StatusError, match="come back tomorrow") as denied:
+            await maps.create({"metadata": {"name": "closed"}, "data": {"b": "c"}})
+        assert (denied.value.code, denied.value.reason) == (409, "Conflict")
+    configurations = client.resource("admissionregistration.k8s.io/v1", "validatingwebhookconfigurations")
+    assert (await configurations.list())["items"] == []
+    await maps.create({"metadata": {"name": "b"}})
+
+
+async def test_the_failure_policy_decides_when_a_handler_fails(client: Client) -> None:
+    def broken(obj: Json) -> None:
+        raise KeyError(obj["metadata"]["name"])
+
+    maps = client.resource("v1", "configmaps", namespace="default")
+    async with serving(client, webhook(broken, failure_policy="Ignore")):
+        await maps.create({"metadata": {"name": "a"}})
+    async with serving(client, webhook(broken, failure_policy="Fail")):
+        with pytest.raises(StatusError, match="failed calling webhook"):
+            await maps.create({"metadata": {"name": "b"}})
+
+
+async def test_versions_are_converted_by_the_operator(client: Client) -> None:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    versions = [
+        {"name": name, "served": True, "storage": name == "v1", "schema": schema} for name in ("v1", "v1alpha1")
+    ]
+    names = {"plural": "boats", "singular": "boat", "kind": "Boat", "listKind": "BoatList"}
+    spec = {"group": "demo.example.com", "scope": "Namespaced", "names": names, "versions": versions}
+    definitions = client.resource("apiextensions.k8s.io/v1", "customresourcedefinitions")
+    conversions = {
+        ("v1alpha1", "v1"): Conversion(lambda obj: {**obj, "spec": {"length": obj["spec"]["long"]}}),
+        ("v1", "v1alpha1"): Conversion(lambda obj: {**obj, "spec": {"long": obj["spec"]["length"]}}),
+    }
+    handler = ConversionHandler({GroupKind("demo.example.com", "Boat"): conversions})
+    await definitions.create(
+        {"metadata": {"name": "boats.demo.example.com"}, "spec": spec}
+        | {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    )
+    more: dict[str, Any] = {"reviewers": {CONVERT_PATH: handler.review}, "converted": ["boats.demo.example.com"]}
+    async with serving(client, **more):
+        old = client.resource("demo.example.com/v1alpha1", "boats", namespace="default")
+        new = client.resource("demo.example.com/v1", "boats", namespace="default")
+
+        await until(definitions, "boats.demo.example.com", lambda obj: is_true(obj, "Established"))
+        boat = {"apiVersion": "demo.example.com/v1alpha1", "kind": "Boat", "metadata": {"name": "ann"}}
+        await old.create({**boat, "spec": {"long": 7}})
+        assert (await new.get("ann"))["spec"] == {"length": 7}
+
+
+async def test_in_a_cluster_the_ca_is_shared_and_injected(client: Client) -> None:
+    def check(obj: Json) -> None:
+        pass
+
+    hook, _ = webhook(check, failure_policy="Ignore")
+
+    def in_front(path: str) -> Json:
+        return {"service": {"namespace": "default", "name": "demo", "path": path}}
+
+    [configuration] = webhook_configurations("demo", [hook], in_front)
+    resource = client.resource("admissionregistration.k8s.io/v1", "validatingwebhookconfigurations")
+    await resource.create(configuration)
+    async with serving(client, webhook(check), options=IN_CLUSTER) as one:
+        [injected] = (await resource.get("demo"))["webhooks"]
+        bundle = base64.b64decode(injected["clientConfig"]["caBundle"]).decode()
+        async with serving(client, webhook(check), options=IN_CLUSTER) as other:
+            for port in (one.port, other.port):
+                await handshake(port, bundle)
+        [again] = (await resource.get("demo"))["webhooks"]
+        assert again["clientConfig"] == injected["clientConfig"]
+
+
+async def handshake(port: int, bundle: str) -> None:
+    """Connect as an API server does: by the name of the Service, trusting the bundle."""
+    context = ssl.create_default_context(cadata=bundle)
+    _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="demo.default.svc")
+    writer.close()
+    await writer.wait_closed()
+
+
+def test_a_conversion_names_the_review_versions() -> None:
+    assert conversion_of({"url": "https://here"}) == {
+        "strategy": "Webhook",
+        "webhook": {"clientConfig": {"url": "https://here"}, "conversionReviewVersions": ["v1"]},
+    }
