@@ -36,6 +36,12 @@ def roles_of(recording: Json) -> list[Json]:
     ]
 
 
+def rules_of(recording: Json) -> list[Json]:
+    """Return the rules that allow all requests of a recording, of every user and in every namespace."""
+    requests = (recording.get("status") or {}).get("requests") or ()
+    return [*_rules(one for one in requests if not _PUBLIC_PATHS.match(one.get("nonResourceURL") or ""))]
+
+
 def _name(recording: str, user: str, users: list[str]) -> str:
     """Return the name of the roles; with several users, each user has separate roles."""
     if len(users) == 1:

@@ -12,8 +12,9 @@ GROUPS = {
         "serve": "Run the Kubernetes API server",
         "version": "Print the version",
     },
-    "Write extension API servers": {
+    "Write operators and extension API servers": {
         "new": "Create a project, or add a kind, controller or subresource to it",
+        "generate": "Generate CRDs, RBAC, webhooks and manifests of an operator from its code",
         "dev": "Run the project's server and restart it on every change",
         "manifests": "Print the manifests that deploy the project's server",
         "docs": "Print the API reference of the project",

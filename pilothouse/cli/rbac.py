@@ -18,7 +18,7 @@ def main(arguments: Sequence[str]) -> int:
     from pilothouse.machinery.status_error import StatusError
 
     try:
-        recording = asyncio.run(_recording(parsed.from_recording, parsed.kubeconfig))
+        recording = asyncio.run(recording_named(parsed.from_recording, parsed.kubeconfig))
     except (ConfigError, ConnectionFailed, OSError, StatusError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
@@ -42,7 +42,8 @@ def _parser() -> CommandParser:
     return parser
 
 
-async def _recording(name: str, kubeconfig: Path | None) -> dict[str, Any]:
+async def recording_named(name: str, kubeconfig: Path | None) -> dict[str, Any]:
+    """Return a Recording of the server. Raises ConfigError, ConnectionFailed, StatusError."""
     from pilothouse.client.config.kubeconfig import load_config, load_kubeconfig
     from pilothouse.client.rest.connect import connect
     from pilothouse.machinery.errors import NotFound

@@ -126,29 +126,30 @@ def permissions(place: ExtensionService, watched: Iterable[GroupVersionResource]
     yield _binding(_metadata(place, "auth-delegator"), "ClusterRole", "system:auth-delegator", subject)
     reader = "extension-apiserver-authentication-reader"
     yield _binding(_metadata(place, reader, namespace="kube-system"), "Role", reader, subject)
-    yield from _role_and_binding(_metadata(place), list(_cluster_rules(place, watched)), subject)
-    yield from _role_and_binding(_metadata(place, namespace=place.namespace), list(_namespace_rules(place)), subject)
+    yield from role_and_binding(_metadata(place), list(_cluster_rules(place, watched)), subject)
+    yield from role_and_binding(_metadata(place, namespace=place.namespace), list(_namespace_rules(place)), subject)
 
 
 def _cluster_rules(place: ExtensionService, watched: Iterable[GroupVersionResource]) -> Iterator[Json]:
-    yield _rule("", "namespaces", "get")  # objects are not created in terminating namespaces
+    yield rule("", "namespaces", "get")  # objects are not created in terminating namespaces
     names = [f"{version}.{place.group}" for version in place.versions]
     if names:
         # The server publishes its CA in its APIServices.
-        yield {**_rule("apiregistration.k8s.io", "apiservices", "get", "patch"), "resourceNames": names}
-    yield _rule("", "events", "create", "patch")
+        yield {**rule("apiregistration.k8s.io", "apiservices", "get", "patch"), "resourceNames": names}
+    yield rule("", "events", "create", "patch")
     for group, resource in sorted({(item.group, item.resource) for item in watched}):
-        yield _rule(group, resource, "get", "list", "watch")
+        yield rule(group, resource, "get", "list", "watch")
 
 
 def _namespace_rules(place: ExtensionService) -> Iterator[Json]:
-    yield _rule("", "secrets", "create")  # the CA that all replicas share
-    yield {**_rule("", "secrets", "get"), "resourceNames": [f"{place.name}-ca"]}
-    yield _rule("coordination.k8s.io", "leases", "create")
-    yield {**_rule("coordination.k8s.io", "leases", "get", "update"), "resourceNames": [place.name]}
+    yield rule("", "secrets", "create")  # the CA that all replicas share
+    yield {**rule("", "secrets", "get"), "resourceNames": [f"{place.name}-ca"]}
+    yield rule("coordination.k8s.io", "leases", "create")
+    yield {**rule("coordination.k8s.io", "leases", "get", "update"), "resourceNames": [place.name]}
 
 
-def _role_and_binding(metadata: Json, rules: list[Json], subject: Json) -> Iterator[Json]:
+def role_and_binding(metadata: Json, rules: list[Json], subject: Json) -> Iterator[Json]:
+    """Yield a Role, or a ClusterRole if the metadata has no namespace, and its binding to the subject."""
     kind = "Role" if "namespace" in metadata else "ClusterRole"
     yield {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": metadata, "rules": rules}
     yield _binding(metadata, kind, metadata["name"], subject)
@@ -171,5 +172,6 @@ def _metadata(place: ExtensionService, role: str = "", *, namespace: str = "") -
     return {**metadata, "namespace": namespace} if namespace else metadata
 
 
-def _rule(group: str, resource: str, *verbs: str) -> Json:
+def rule(group: str, resource: str, *verbs: str) -> Json:
+    """Return a rule for all objects of a resource."""
     return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
