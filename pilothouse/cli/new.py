@@ -1,4 +1,5 @@
-"""`pilothouse new server|resource|controller|subresource`: create a project of an extension server, and add to it."""
+"""`pilothouse new operator|server|resource|controller|subresource`: create a project of an operator or of an extension
+server, and add to the latter."""
 
 from __future__ import annotations
 
@@ -25,6 +26,8 @@ _PARTS = (
 def main(arguments: Sequence[str]) -> int:
     """Return 0 if the project is complete, 1 if the user must edit a file first. Edited files are never overwritten."""
     parsed = _parser().parse_args(arguments)
+    if parsed.thing == "operator":
+        return _new_operator(parsed)
     from pilothouse.scaffold.generate import generate
     from pilothouse.scaffold.names import ScaffoldError
 
@@ -42,13 +45,22 @@ def main(arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     example = "pilothouse new server wardle --group wardle.example.com"
-    description = "Create a project of an extension API server, and add parts to it."
+    description = "Create a project of an operator or of an extension API server, and add parts to the server."
     parser = CommandParser(prog="pilothouse new", description=description, example=example)
     things = parser.add_subparsers(dest="thing", required=True, metavar="COMMAND")
     help_ = "create a project"
     server = things.add_parser("server", help=help_, description="Create a project in a folder.", example=example)
     server.add_argument("folder", type=Path, metavar="DIR", help="folder of the project")
     server.add_argument("--group", required=True, help="API group: a domain of yours, such as wardle.example.com")
+    example = "pilothouse new operator backup --group demo.example.com"
+    description = "Create a project of an operator, with tests, manifests, an image and CI."
+    operator = things.add_parser(
+        "operator", help="create a project of an operator", description=description, example=example
+    )
+    operator.add_argument("name", metavar="NAME", help="name of the operator, such as backup")
+    operator.add_argument("--group", default="", help="API group of the kind; default: NAME.example.com")
+    operator.add_argument("--kind", default="", help="kind; default: NAME in CamelCase")
+    operator.add_argument("--output", type=Path, metavar="DIR", help="folder of the project; default: NAME-operator")
     for thing, name, example, text in _PARTS:
         part = things.add_parser(
             thing,
@@ -58,6 +70,25 @@ def _parser() -> argparse.ArgumentParser:
         )
         part.add_argument("name", metavar=name, help=f"name of the {thing}, such as {example}")
     return parser
+
+
+def _new_operator(parsed: argparse.Namespace) -> int:
+    from pilothouse.scaffold.generate import generate_operator
+    from pilothouse.scaffold.names import ScaffoldError, parse_operator
+    from pilothouse.scaffold.new import new_operator
+
+    try:
+        operator = parse_operator(parsed.name, group=parsed.group, kind=parsed.kind)
+        folder = parsed.output or Path(operator.name)
+        lines = new_operator(folder, operator)
+        _print_lines(lines)
+        _print_lines(generated := generate_operator(folder, operator.package))
+    except ScaffoldError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+    if not lines and not generated:
+        print("Nothing to do: every file exists already.")
+    return 0
 
 
 def _new_server(parsed: argparse.Namespace) -> tuple[Project | None, list[str]]:

@@ -34,11 +34,21 @@ def write_manifests(project: Project, manifests: Manifests) -> list[str]:
 
 def generate(project: Project) -> list[str]:
     """Generate docs and manifests in another process, and return its output lines. Raises ScaffoldError."""
-    command = [sys.executable, "-m", "pilothouse.scaffold.generate"]
-    result = subprocess.run(command, cwd=project.folder, capture_output=True, text=True, check=False)
+    return _run(project.folder, "docs and manifests", "pilothouse.scaffold.generate")
+
+
+def generate_operator(folder: Path, package: str) -> list[str]:
+    """Generate the manifests of an operator in another process, and return its output lines. Raises ScaffoldError."""
+    words = ("generate", "manifests", f"{package}.manager:new_manager", "--output", "manifests")
+    return _run(folder, "manifests", "pilothouse.cli.main", *words)
+
+
+def _run(folder: Path, things: str, module: str, *arguments: str) -> list[str]:
+    command = [sys.executable, "-m", module, *arguments]
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if result.returncode:
         reason = result.stderr.strip().rpartition("\n")[2]
-        raise ScaffoldError(f"docs and manifests were not updated: {reason.removeprefix('Error: ')}")
+        raise ScaffoldError(f"{things} were not updated: {reason.removeprefix('Error: ')}")
     return result.stdout.splitlines()
 
 

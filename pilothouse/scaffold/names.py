@@ -18,6 +18,8 @@ _RESERVED_NAMES = frozenset(
     ("AGE", "BlockingAPI", "Column", "Errors", "ObjectMeta", "ObjectName", "Reconciler", "Resource")
 )
 """Names that the generated files import."""
+_OPERATOR_NAMES = frozenset(("Any", "Annotated", "Condition", "Manager", "MinLength", "Object"))
+"""Further names that the generated files of an operator import."""
 _BUILT_IN = frozenset(("status", "scale"))
 """Subresources that follow from the types of a kind."""
 
@@ -38,6 +40,32 @@ class KindName:
         """Module name of the kind's files."""
         name = self.kind.lower()
         return f"{name}_" if iskeyword(name) else name
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorName:
+    """Names of an operator's project."""
+
+    name: str
+    """Name of the Deployment and of the project, such as backup-operator."""
+    group: str
+    kind: KindName
+
+    @property
+    def package(self) -> str:
+        return self.name.replace("-", "_")
+
+
+def parse_operator(name: str, *, group: str = "", kind: str = "") -> OperatorName:
+    """Return the names of an operator. The group defaults to NAME.example.com, the kind to the name in CamelCase."""
+    _require("name", name, is_dns1123_label(name))
+    if not name[0].isalpha() or len(name) > 50:
+        raise ScaffoldError(f'name "{name}" must begin with a letter, and with 50 characters at most')
+    stem = name.removesuffix("-operator") or name
+    chosen = parse_kind(kind or "".join(word.capitalize() for word in stem.split("-")))
+    if chosen.kind in _OPERATOR_NAMES:
+        raise ScaffoldError(f'kind "{chosen.kind}" is reserved: choose another with --kind')
+    return OperatorName(f"{stem}-operator", check_group(group or f"{stem}.example.com"), chosen)
 
 
 def check_group(group: str) -> str:

@@ -15,7 +15,7 @@ import pilothouse
 from pilothouse.builder.resource import plural_of
 from pilothouse.machinery.installation import source_requirement
 from pilothouse.scaffold.files import File, read, write
-from pilothouse.scaffold.names import KindName, ScaffoldError, package_of
+from pilothouse.scaffold.names import KindName, OperatorName, ScaffoldError, package_of
 from pilothouse.scaffold.project import Project, project_in
 
 _SERVER = {
@@ -32,6 +32,20 @@ _SERVER = {
     "{package}/controllers/__init__.py": "controllers.py",
     "tests/conftest.py": "conftest.py",
     "tests/test_server.py": "test_server.py",
+}
+_OPERATOR = {
+    "pyproject.toml": "operator_pyproject.toml",
+    "README.md": "operator_README.md",
+    "Dockerfile": "operator_Dockerfile",
+    ".dockerignore": "dockerignore",
+    ".gitignore": "operator_gitignore",
+    ".github/workflows/ci.yaml": "operator_ci.yaml",
+    "{package}/__init__.py": "operator_package.py",
+    "{package}/__main__.py": "operator_main.py",
+    "{package}/kinds.py": "operator_kinds.py",
+    "{package}/manager.py": "operator_manager.py",
+    "{package}/reconciler.py": "operator_reconciler.py",
+    "tests/test_{module}.py": "operator_test.py",
 }
 _CONTROLLER = {
     "{package}/controllers/{controller}.py": "controller.py",
@@ -55,6 +69,21 @@ def new_server(folder: Path, group: str) -> list[str]:
     if project_in(folder) is None:
         lines += _to_add("pyproject.toml", f'[tool.pilothouse]\ngroup = "{group}"\npackage = "{project.package}"')
     return lines
+
+
+def new_operator(folder: Path, operator: OperatorName) -> list[str]:
+    """Create a project of an operator in the folder, and return the lines to print. Raises ScaffoldError."""
+    names = {
+        "group": operator.group,
+        "package": operator.package,
+        "name": operator.name,
+        "kind": operator.kind.kind,
+        "module": operator.kind.module,
+        "plural": plural_of(operator.kind.kind),
+        "pilothouse_version": pilothouse.__version__,
+        **_installation_names(operator.name),
+    }
+    return write(folder, list(_render_all(_OPERATOR, names)))
 
 
 def new_resource(project: Project, kind: KindName) -> list[str]:
