@@ -18,7 +18,8 @@ ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
 PUBLIC = {
     "pilothouse",
-    *("pilothouse.apiserver", "pilothouse.builder", "pilothouse.client", "pilothouse.errors", "pilothouse.testing"),
+    *("pilothouse.apiserver", "pilothouse.builder", "pilothouse.client", "pilothouse.errors", "pilothouse.operator"),
+    "pilothouse.testing",
 }
 
 OF_LAYER = {

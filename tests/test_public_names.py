@@ -28,6 +28,7 @@ PACKAGES = (
     "pilothouse.builder",
     "pilothouse.client",
     "pilothouse.errors",
+    "pilothouse.operator",
     "pilothouse.testing",
 )
 FOR_PEOPLE = PACKAGES[1:]
@@ -35,6 +36,7 @@ FOR_PEOPLE = PACKAGES[1:]
 CONSTANTS = {
     *("AGE", "NAME", "NORMAL", "SCHEMALESS_PATCHES", "UNSTRUCTURED", "WARNING"),
     *("Errors", "Filter", "Handler", "Json"),
+    *("AnnotationChanged", "GenerationChanged", "LabelChanged", "ResourceVersionChanged"),
 }
 """Values and aliases of types, which have no docstring of their own."""
 

@@ -47,9 +47,11 @@ class NotLeading(PilothouseError):
     """A write was refused because this process no longer holds the lease of its manager.
 
     >>> from pilothouse.errors import NotLeading
-    >>> raise NotLeading("the lease is lost")
-    Traceback (most recent call last):
-    pilothouse.operator.cluster.NotLeading: the lease is lost
+    >>> async def write(reconciler, obj):
+    ...     try:
+    ...         await reconciler.update(obj)
+    ...     except NotLeading:
+    ...         print("another replica leads")
     """
 
 
@@ -57,9 +59,11 @@ class AlreadyOwned(PilothouseError):
     """The object to apply has another controller.
 
     >>> from pilothouse.errors import AlreadyOwned
-    >>> raise AlreadyOwned("ConfigMap default/a is controlled by Backup b")
-    Traceback (most recent call last):
-    pilothouse.operator.cluster.AlreadyOwned: ConfigMap default/a is controlled by Backup b
+    >>> async def apply(reconciler, owner, obj):
+    ...     try:
+    ...         await reconciler.apply(owner, obj)
+    ...     except AlreadyOwned as error:
+    ...         reconciler.event(owner, "AlreadyOwned", str(error), type="Warning")
     """
 
 
@@ -214,7 +218,13 @@ class GuardedTransport:
 
 
 class Cluster:
-    """Client, caches and kinds of one cluster. `name` is empty for a manager with one cluster."""
+    """Client, caches and kinds of one cluster. `name` is empty for a manager with one cluster.
+
+    >>> from pilothouse.operator import Cluster
+    >>> cluster = Cluster(client)
+    >>> (await cluster.mapping("apps/v1 Deployment")).resource.resource
+    'deployments'
+    """
 
     def __init__(
         self,

@@ -25,6 +25,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
 from pilothouse.operator.conditions import Conditions, Status
+from pilothouse.operator.types import BuiltinKind
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
@@ -37,7 +38,7 @@ T = TypeVar("T")
 
 Scope: TypeAlias = Literal["Namespaced", "Cluster"]
 AnyKind: TypeAlias = "str | GroupVersionKind | type[Any]"
-"""A kind as "apps/v1 Deployment", as a GroupVersionKind, or as a class with `@kind`."""
+"""A kind: "apps/v1 Deployment", a GroupVersionKind, or a class with `@kind` or of `pilothouse.operator.types`."""
 
 _STRUCTURE: Json = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
 
@@ -45,7 +46,7 @@ _STRUCTURE: Json = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}
 class Object(Generic[S]):
     """Base class of kinds for type checkers: declares `metadata` and `status`. At run time, `@kind` adds the base.
 
-    >>> from pilothouse.operator import Object, Status, kind
+    >>> from pilothouse.operator import Object, Status, kind, to_json
     >>> class BoatStatus(Status):
     ...     port: str = ""
     >>> @kind(group="demo.example.com", version="v1", status=BoatStatus)
@@ -264,7 +265,7 @@ def kind(
     ('backups.demo.example.com', 7)
     """
     caller = sys._getframe(1)
-    names = None if caller.f_locals is caller.f_globals else dict(caller.f_locals)
+    names = caller.f_globals if caller.f_locals is caller.f_globals else dict(caller.f_locals)
 
     def declare(cls: type[T]) -> type[T]:
         name = kind or cls.__name__
@@ -336,6 +337,8 @@ def gvk_of(kind: AnyKind) -> GroupVersionKind:
         if not api_version or not name:
             raise ValueError(f'{kind!r} is not a kind: write "v1 ConfigMap" or "apps/v1 Deployment"')
         return GroupVersion.parse(api_version.strip()).kind(name)
+    if issubclass(kind, BuiltinKind):
+        return GroupVersion.parse(kind.API_VERSION).kind(kind.KIND)
     return kind_of(kind).gvk
 
 
@@ -343,6 +346,13 @@ def definitions(*classes: type[Any]) -> list[Json]:
     """Return the CustomResourceDefinitions of the classes; classes of one kind are its versions.
 
     Raises ValueError unless exactly one version of a kind has `storage`.
+
+    >>> from pilothouse.operator import definitions, kind
+    >>> @kind(group="demo.example.com", version="v1", scope="Cluster")
+    ... class Harbour:
+    ...     berths: int
+    >>> definitions(Harbour)[0]["spec"]["scope"]
+    'Cluster'
     """
     by_kind: dict[str, list[Kind]] = {}
     for cls in classes:
@@ -392,5 +402,5 @@ def copy_json(obj: Json) -> Json:
 
 
 def classes_of(kinds: Iterable[AnyKind]) -> list[type[Any]]:
-    """Return the distinct classes among the kinds."""
-    return [*dict.fromkeys(kind for kind in kinds if isinstance(kind, type))]
+    """Return the distinct classes with `@kind` among the kinds."""
+    return [*dict.fromkeys(kind for kind in kinds if isinstance(kind, type) and hasattr(kind, "__kind__"))]

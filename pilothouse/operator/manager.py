@@ -67,17 +67,21 @@ class Manager:
     of the reconcilers' kinds at start. `webhooks` is the address of declared webhooks; by default, a pod serves them
     for the Service with the manager's name, and other processes serve them for an API server on the same machine.
 
-    >>> from pilothouse.operator import Manager, Reconciler, kind
+    >>> import asyncio
+    >>> from pilothouse.operator import Manager, Reconciler, kind, to_json
+    >>> reconciled = asyncio.Event()
     >>> @kind(group="demo.example.com", version="v1", status=True)
     ... class Boat:
     ...     port: str = ""
     >>> class BoatReconciler(Reconciler[Boat]):
     ...     async def reconcile(self, boat: Boat) -> None:
-    ...         print("reconcile", boat.metadata.name)
+    ...         reconciled.set()
     >>> async with Manager(reconcilers=[BoatReconciler], config=api.config(), install_crds=True) as manager:
     ...     await manager.wait_ready()
     ...     boats = await manager.cluster().resource(Boat, "default")
     ...     _ = await boats.create(to_json(Boat(metadata={"name": "ann"})))
+    ...     print("reconciled:", await reconciled.wait())
+    reconciled: True
     """
 
     def __init__(

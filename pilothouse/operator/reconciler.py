@@ -17,6 +17,7 @@ from pilothouse.machinery.objects import Json, uid_of
 from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.operator.kinds import AnyKind, copy_json, gvk_of, reader_of, to_json
 from pilothouse.operator.predicates import Passes
+from pilothouse.operator.types import BuiltinKind
 
 if TYPE_CHECKING:
     from pilothouse.client.events.recorder import EventRecorder
@@ -221,7 +222,7 @@ def kind_of_reconciler(cls: type[Reconciler[Any]]) -> AnyKind:
             origin = get_origin(generic)
             if isinstance(origin, type) and issubclass(origin, Reconciler):
                 argument = get_args(generic)[0]
-                if isinstance(argument, type) and hasattr(argument, "__kind__"):
+                if isinstance(argument, type) and (hasattr(argument, "__kind__") or issubclass(argument, BuiltinKind)):
                     return argument
     raise TypeError(f'{cls.__qualname__} has no kind: derive it from Reconciler[Kind], or set kind = "v1 ConfigMap"')
 

@@ -89,6 +89,8 @@ MEMOS = {
         "nodes/containers/volumes:_Sources.texts",
         "nodes/kubelet/spdy_sessions:_SpdySession._streams",
         "nodes/running/exec_probes:_Trial.outcomes",
+        "operator/conditions:Conditions",
+        "operator/conditions:Status.undeclared",
     ),
     "ends with a stored object, or with a test": (
         "controllers/garbagecollector/graph:ObjectState._by_uid",
@@ -129,6 +131,8 @@ MEMOS = {
         "machinery/schema/printing:Printer._made",
         "machinery/schema/tree:_SHARED",
         "machinery/schema/tree:_STRUCTS",
+        "operator/cluster:Cluster._caches",
+        "operator/cluster:Cluster._mappings",
     ),
     "weak: ends with the last expression that uses the type": ("machinery/cel/front/types:_INTERNED",),
     "lines that our own code logs": ("apiserver/tracing/recording:OnceAMinute._last",),

@@ -15,6 +15,7 @@ from tools.docs.reference.markdown import code, page, table
 PACKAGES = {
     "pilothouse.testing": "servers for tests",
     "pilothouse.client": "clients, informers, work queues and controllers for any cluster",
+    "pilothouse.operator": "operators: kinds, reconcilers and managers",
     "pilothouse.builder": "API servers of your own",
     "pilothouse.errors": "every error of the API",
 }
