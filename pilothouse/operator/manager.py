@@ -26,7 +26,7 @@ from pilothouse.client.config.kubeconfig import SERVICE_ACCOUNT, load_config
 from pilothouse.client.config.model import ClientConfig
 from pilothouse.client.events.event import EventSource
 from pilothouse.client.events.recorder import EventRecorder
-from pilothouse.client.idleness import register_worker
+from pilothouse.client.idleness import PROGRAMS
 from pilothouse.client.leaderelection.elector import ElectionTimes, LeaderElector
 from pilothouse.client.leaderelection.lease_lock import LeaseLock, new_identity
 from pilothouse.client.rest.client import Client
@@ -130,12 +130,18 @@ class Manager:
         self._elector: LeaderElector | None = None
         self._term = False
         self._preparing: list[asyncio.Task[None]] = []
+        self.loop: asyncio.AbstractEventLoop | None = None
         self._running: asyncio.Task[None] | None = None
 
     @property
     def registry(self) -> CollectorRegistry:
         """Prometheus registry of this manager, served at /metrics."""
         return self._registry
+
+    @property
+    def user_agent(self) -> str:
+        """User-Agent header of the manager's requests."""
+        return self.name
 
     @property
     def port(self) -> int:
@@ -248,7 +254,8 @@ class Manager:
             self.healthz["leaderElection"] = self._elector.check
         if any(map(has_webhooks, self.reconciler_types)):
             await self._serve_webhooks(next(iter(unguarded.values())))
-        register_worker(self)
+        self.loop = asyncio.get_running_loop()
+        PROGRAMS.add(self)
         self._preparing = [asyncio.ensure_future(controller.prepare()) for controller in self._controllers]
         self._running = asyncio.ensure_future(self._elect(metrics))
         logger.info("manager %s started", self.name)
@@ -282,6 +289,7 @@ class Manager:
                     self._running.cancel()
                 await self._end([self._running], self._shutdown_timeout + _CANCEL_TIMEOUT)
         finally:
+            PROGRAMS.remove(self)
             running, self._running = self._running, None
             for cluster in self._clusters.values():
                 await cluster.close()

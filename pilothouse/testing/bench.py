@@ -146,7 +146,8 @@ async def _busy_on_server(api: API, end: float, user_agents: list[str], quiet_fo
     if user_agents:
         programs["userAgents"] = user_agents
     elif PROGRAMS.members():
-        programs["ignoredUserAgents"] = [_OWN_AGENT]  # followed in this process, exactly
+        agents = {_OWN_AGENT, *(getattr(worker, "user_agent", _OWN_AGENT) for worker in PROGRAMS.members())}
+        programs["ignoredUserAgents"] = sorted(agents)  # followed in this process, exactly
     milliseconds = max(int((end - time.monotonic()) * 1000), 1)
     spec = {"timeout": f"{milliseconds}ms", **({"programs": programs} if programs else {})}
     settled = await create_object(api, "settleds", bench_object("Settled", "", spec))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     from pilothouse.testing.api import API, BlockingAPI
     from pilothouse.testing.bench import BenchObject, Faults, ServerClock
     from pilothouse.testing.blocking_bench import BlockingBenchObject, BlockingFaults, BlockingServerClock
+
+
+T = TypeVar("T")
 
 
 class OnTheBench:
@@ -74,6 +77,28 @@ class OnTheBench:
 
         await settle(self._api, timeout, user_agents, quiet_for)
 
+    async def eventually(self, condition: Callable[[], Awaitable[T] | T], within: float = 10.0) -> T:
+        """Return the first true value of the condition, which is evaluated after every change on the server.
+
+        The condition is a function or a coroutine function. AssertionError, LookupError and StatusError mean that the
+        condition does not hold yet; other exceptions are raised. Raises AssertionError after `within` seconds, with the
+        last value or exception, and a note of the changed objects, events and requests during the wait.
+
+        >>> from pilothouse.testing import server
+        >>> async with server() as api:
+        ...     async def token() -> str:
+        ...         account = await api.request("GET", "/api/v1/namespaces/default/serviceaccounts/default")
+        ...         return account.json["metadata"]["name"]
+        ...     await api.eventually(token, within=60)
+        'default'
+        """
+        from pilothouse.testing.eventually import eventually
+
+        async def here(work: Coroutine[Any, Any, Any]) -> Any:
+            return await work
+
+        return await eventually(self._api, condition, within, here)
+
 
 class BlockingOnTheBench:
     """Test bench methods for code without an event loop."""
@@ -121,3 +146,16 @@ class BlockingOnTheBench:
     def settle(self, timeout: float = 30.0, *, user_agents: Iterable[str] = (), quiet_for: str = "") -> None:
         """Blocking form of `API.settle`."""
         self._api.loop.run(self._api.behind.settle(timeout, user_agents=user_agents, quiet_for=quiet_for))
+
+    def eventually(self, condition: Callable[[], T], within: float = 10.0) -> T:
+        """Blocking form of `API.eventually`.
+
+        >>> from pilothouse.testing import Server
+        >>> with Server() as api:
+        ...     accounts = api.client().resource("v1", "serviceaccounts", namespace="default")
+        ...     api.eventually(lambda: accounts.get("default"), within=60)["metadata"]["name"]
+        'default'
+        """
+        from pilothouse.testing.eventually import eventually_blocking
+
+        return eventually_blocking(self._api, condition, within)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import field, replace
@@ -61,6 +61,11 @@ class AnyLoopAPI(API):
 
     async def settle(self, timeout: float = 30.0, *, user_agents: Iterable[str] = (), quiet_for: str = "") -> None:
         await self._await(self._behind.settle(timeout, user_agents=user_agents, quiet_for=quiet_for))
+
+    async def eventually(self, condition: Callable[[], Awaitable[T] | T], within: float = 10.0) -> T:
+        from pilothouse.testing.eventually import eventually
+
+        return await eventually(self._behind, condition, within, self._await)
 
     @property
     def _behind(self) -> API:

@@ -22,10 +22,10 @@ from pilothouse.testing.home import Home
 from pilothouse.testing.in_thread import InThread, Server
 from pilothouse.testing.pytest_plugin.any_loop import AnyLoopAPI
 from pilothouse.testing.pytest_plugin.settings import Settings
-from pilothouse.testing.pytest_plugin.story import story_of
 from pilothouse.testing.pytest_plugin.template import (
     BadManifest,
     Manifest,
+    end_faults,
     install,
     read_manifests,
     remove,
@@ -34,11 +34,12 @@ from pilothouse.testing.pytest_plugin.template import (
 )
 from pilothouse.testing.pytest_plugin.webhooks import WebhookAddress, new_webhook_address
 from pilothouse.testing.running import StartError
+from pilothouse.testing.story import story_of
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.storage.snapshots import StoredSnapshot
 
-_SHOWN_REQUESTS = 50
+_RECORDED_REQUESTS = 200
 
 A = TypeVar("A", bound=ServerAccess)
 
@@ -59,7 +60,10 @@ class OneTest:
 
     def story(self) -> list[tuple[str, str]]:
         """Return report sections about the changes on the server since the start."""
-        return story_of(self.api, self.template, self.began) if self.template is not None else []
+        if self.template is None:
+            return []
+        end_faults(self.api)
+        return self.api.loop.run(story_of(self.api.behind, self.template, self.began))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,7 @@ class Clusters:
     def _start(self, settings: Settings) -> Cluster:
         manifests = _read_all(settings)
         with ExitStack() as running:
-            flags: dict[str, Any] = {"recent_requests": _SHOWN_REQUESTS, "testing": True, **settings.server_flags}
+            flags: dict[str, Any] = {"recent_requests": _RECORDED_REQUESTS, "testing": True, **settings.server_flags}
             api = running.enter_context(Server(**flags))
             webhooks = _webhooks(settings, api.home.scratch)
             with replace(api, opened=ExitStack()).client() as client:

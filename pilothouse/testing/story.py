@@ -1,10 +1,10 @@
-"""Changes on a server during a failed test, for its report."""
+"""Changes on a server during a failed test or wait, for its report. Repeated lines are collapsed."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +12,14 @@ import orjson
 import yaml
 
 from pilothouse.machinery.objects import Json
-from pilothouse.testing.pytest_plugin.template import end_faults
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.storage.interface import Entry
     from pilothouse.apiserver.storage.snapshots import StoredSnapshot
-    from pilothouse.testing.api import BlockingAPI
+    from pilothouse.testing.api import API
 
-_MAX_OBJECTS, _MAX_LINES, _MAX_EVENTS = 30, 40, 50
+_MAX_OBJECTS, _MAX_LINES, _MAX_EVENTS, _MAX_REQUESTS = 30, 40, 50, 50
+_MAX_CYCLE = 8
 _EVENTS = "/events/"
 _HIDDEN = re.compile(
     "/(leases|masterleases|ranges|ipaddresses|events)/|/configmaps/[^/]+/kube-root-ca.crt$|/serviceaccounts/[^/]+/default$"
@@ -27,17 +27,18 @@ _HIDDEN = re.compile(
 """Objects of the server itself, and objects that every namespace has."""
 
 
-def story_of(api: BlockingAPI, before: StoredSnapshot, began: datetime) -> list[tuple[str, str]]:
+async def story_of(api: API, before: StoredSnapshot, began: datetime) -> list[tuple[str, str]]:
     """Return the non-empty sections: changed objects, events, requests since `began`, and warnings."""
     ended = datetime.now(UTC)
-    end_faults(api)
-    now = api.snapshot()
+    now = await api.snapshot()
     changed = [key for key in sorted({*before.entries, *now.entries}) if _differs(before.entries, now.entries, key)]
-    requests = [request for request in _requests(api) if began <= datetime.fromisoformat(request["time"]) < ended]
+    answer = await api.request("GET", "/debug/requests")
+    recent: list[dict[str, Any]] = answer.json["requests"] if answer.status == 200 else []
+    requests = [request for request in recent if began <= datetime.fromisoformat(request["time"]) < ended]
     sections = {
         "objects that changed": _diffs(before.entries, now.entries, changed),
-        "events": _events(now.entries[key] for key in changed if _EVENTS in key and key in now.entries),
-        "last requests": map(_request, requests),
+        "events": collapsed(_events(now.entries[key] for key in changed if _EVENTS in key and key in now.entries)),
+        "last requests": [*collapsed(map(_request, requests), key=_without_duration)][-_MAX_REQUESTS:],
         "warnings": dict.fromkeys(text for request in requests for text in request["warnings"]),
     }
     texts = {title: "\n".join(lines) for title, lines in sections.items()}
@@ -105,11 +106,38 @@ def _events(entries: Iterable[Entry]) -> Iterator[str]:
         yield f"{event.get('type', '')} {event.get('reason', '')} {named}: {text}"
 
 
-def _requests(api: BlockingAPI) -> list[dict[str, Any]]:
-    answer = api.request("GET", "/debug/requests")
-    return list(answer.json["requests"]) if answer.status == 200 else []
-
-
 def _request(record: dict[str, Any]) -> str:
     duration = f"{record['seconds'] * 1000:.1f}ms"
     return f"{record['code']} {duration:>8}  {record['user'] or '-':<20} {record['method']} {record['target']}"
+
+
+def _without_duration(line: str) -> str:
+    return _DURATION.sub("", line)
+
+
+_DURATION = re.compile(r"\S+ms")
+
+
+def collapsed(lines: Iterable[str], key: Callable[[str], str] = str) -> Iterator[str]:
+    """Yield the lines; repetitions of a line, or of up to eight lines, are one line with their number.
+
+    >>> from pilothouse.testing.story import collapsed
+    >>> [*collapsed(["a", "b", "a", "b", "a", "b", "c"])]
+    ['a', 'b', '  … 2 more times the last 2 lines', 'c']
+    """
+    texts = list(lines)
+    keys = [key(text) for text in texts]
+    at = 0
+    while at < len(texts):
+        best, times = 1, 0
+        for length in range(1, _MAX_CYCLE + 1):
+            again = 0
+            while keys[at : at + length] == keys[at + (again + 1) * length : at + (again + 2) * length]:
+                again += 1
+            if again * length > best * times:
+                best, times = length, again
+        yield from texts[at : at + best]
+        if times:
+            what = "the last line" if best == 1 else f"the last {best} lines"
+            yield f"  … {times} more {'time' if times == 1 else 'times'} {what}"
+        at += best * (times + 1)
