@@ -32,6 +32,7 @@ from pilothouse.controlplane.serving_place import ServingPlace
 from pilothouse.controlplane.shared_keys.source import KeySource, follow, key_source, settle
 from pilothouse.controlplane.signals import stop_on_signal
 from pilothouse.controlplane.storage import backend_of, encrypted, open_bare_store
+from pilothouse.controlplane.stored_version import settle_version
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.platform import new_event_loop
 
@@ -87,6 +88,8 @@ async def serve(options: CompletedOptions, stop: asyncio.Event, ready: Callable[
             certificates = Certificates.ensure(options)
             store = await encrypted(options.etcd, bare)
             opened.push_async_callback(store.close)
+            if options.etcd.capabilities.local:
+                await settle_version(Path(options.pilothouse.data_dir), bare, options.etcd.prefix)
             config = new_config(options, store, scope=scope)
             await Process(config, certificates, keys).run(stop, ready)
 
@@ -100,6 +103,8 @@ async def serve_as_worker(
         if place.leads:
             await settle(keys, Path(options.pilothouse.data_dir))
             certificates = Certificates.ensure(options)
+            if options.etcd.capabilities.local:
+                await settle_version(Path(options.pilothouse.data_dir), store, options.etcd.prefix)
         config = new_config(options, await encrypted(options.etcd, store), place)
         await Process(config, certificates, keys).run(stop, ready)
 
