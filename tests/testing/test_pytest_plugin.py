@@ -170,6 +170,49 @@ def test_clients_are_awaited_under_any_event_loop_and_used_from_threads(pytester
     run(pytester, "-o", "pilothouse_flags=authorization-mode=RBAC").assert_outcomes(passed=2 + 2 * len(BACKENDS))
 
 
+KOPF = """
+    import threading
+    import kubernetes  # before kopf, and before KUBECONFIG is set
+    import kopf
+    import pytest
+
+    def handlers(registry):
+        @kopf.on.create("v1", "configmaps", registry=registry, field="metadata.labels.wanted")
+        def created(patch, **_):
+            patch.setdefault("metadata", {}).setdefault("labels", {})["seen"] = "yes"
+
+    @pytest.fixture(params=[kopf.login_via_client, kopf.login_with_kubeconfig])
+    def operator(pilothouse, request):
+        registry = kopf.OperatorRegistry()
+        kopf.on.login(registry=registry)(request.param)
+        handlers(registry)
+        settings = kopf.OperatorSettings()
+        settings.posting.enabled = False
+        stop = threading.Event()
+        arguments = {"clusterwide": True, "stop_flag": stop, "registry": registry, "settings": settings}
+        thread = threading.Thread(target=kopf.run, kwargs=arguments)
+        thread.start()
+        yield
+        stop.set()
+        thread.join()
+
+    def test_kopf(pilothouse, kube_client, operator):
+        config_maps = kube_client.resource("v1", "configmaps", namespace="default")
+        pilothouse.settle(user_agents=["kopf"], timeout=300)
+        config_maps.create({"metadata": {"name": "mine", "labels": {"wanted": "yes"}}})
+        pilothouse.settle(timeout=300)
+        assert config_maps.get("mine")["metadata"]["labels"]["seen"] == "yes"
+        assert kubernetes.client.CoreV1Api().list_namespace().items
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (find_spec("kopf") and find_spec("kubernetes")), reason="needs kopf and kubernetes")
+def test_kopf_finds_the_server_after_an_import_of_the_official_client(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(KOPF)
+    run(pytester).assert_outcomes(passed=2)
+
+
 def test_the_report_of_a_failure_tells_what_happened(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """

@@ -13,6 +13,7 @@ Before a test uses one of these fixtures, only pytest is imported.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -105,7 +106,22 @@ def _pilothouse_test(
     with cluster.one_test() as test:
         request.node.stash[_TEST] = test
         monkeypatch.setenv("KUBECONFIG", str(test.api.kubeconfig))
+        _configure_official_clients(monkeypatch, str(test.api.kubeconfig))
         yield test
+
+
+def _configure_official_clients(monkeypatch: pytest.MonkeyPatch, kubeconfig: str) -> None:
+    """Make the kubeconfig the default of the official clients, as far as they are imported: they read KUBECONFIG once,
+    when they are imported.
+    """
+    for package in ("kubernetes", "kubernetes_asyncio"):
+        module = sys.modules.get(f"{package}.config.kube_config")
+        if hasattr(module, "KUBE_CONFIG_DEFAULT_LOCATION"):
+            monkeypatch.setattr(module, "KUBE_CONFIG_DEFAULT_LOCATION", kubeconfig)
+    client, config = sys.modules.get("kubernetes.client"), sys.modules.get("kubernetes.config")
+    if client is not None and config is not None:
+        monkeypatch.setattr(client.Configuration, "_default", None)
+        config.load_kube_config(config_file=kubeconfig)
 
 
 @pytest.fixture
