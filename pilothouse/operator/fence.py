@@ -76,8 +76,8 @@ class Fence:
     def _reached(self, write: _Write, cached: Json | None) -> bool:
         if self._clock.now() > write.expires:
             return True
-        if write.obj is None and cached is not None:
-            return uid_of(cached) != write.uid
+        if write.obj is None and cached is not None and uid_of(cached) == write.uid:
+            return False
         if cached is not None and version_number(resource_version_of(cached)) >= write.version:
             return True
         return version_number(self._position()) >= write.version

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
-from patience import PATIENCE
+from operator_parts import until
 
 from pilothouse.builder import Column, Default, Minimum, Pattern
-from pilothouse.client import Client, Json, ListOptions
+from pilothouse.client import Json
 from pilothouse.operator import Condition, Manager, Object, Reconciler, Result, kind
 from pilothouse.testing import API
 
@@ -46,17 +44,6 @@ class BackupReconciler(Reconciler[Backup]):
         self.event(backup, "Finalized", "it is gone")
 
 
-async def until(client: Client, api_version: str, plural: str, name: str, condition: Callable[[Json], Any]) -> Json:
-    """Return the object as soon as it satisfies the condition."""
-    resource = client.resource(api_version, plural, namespace="default")
-    options = ListOptions(field_selector=f"metadata.name={name}")
-    async with asyncio.timeout(PATIENCE), await resource.watch(options) as events:
-        async for event in events:
-            if event.type in ("ADDED", "MODIFIED") and condition(event.object):
-                return event.object
-    raise AssertionError("the watch ended")
-
-
 async def test_the_life_of_an_object(api: API) -> None:
     client = api.client()
     async with Manager(reconcilers=[BackupReconciler], config=api.config(), install_crds=True) as manager:
@@ -76,3 +63,4 @@ async def test_the_life_of_an_object(api: API) -> None:
             client, "v1", "configmaps", "nightly", lambda obj: obj["metadata"]["uid"] != config["metadata"]["uid"]
         )
         await backups.delete("nightly")
+        await until(client, BACKUPS, "backups", "nightly", None)
