@@ -25,7 +25,7 @@ from pilothouse.client.leaderelection.lease_lock import LeaseLock
 from pilothouse.client.rest.client import Client
 from pilothouse.client.wait import Backoff
 from pilothouse.controllers.context import ControllerConfig, ControllerContext
-from pilothouse.controllers.resources import SERVICE_ACCOUNTS
+from pilothouse.controllers.resources import SERVICE_ACCOUNTS, in_release
 from pilothouse.controllers.table import ControllerDescriptor
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import AlreadyExists
@@ -117,7 +117,7 @@ class ControllerManager:
 
     async def _run_controller(self, descriptor: ControllerDescriptor, context: ControllerContext) -> None:
         """Run the controller until cancelled, even if it returns because there is nothing to do."""
-        await first_object(descriptor.concerns, context)
+        await first_object([in_release(resource) for resource in descriptor.concerns], context)
         logger.debug("starting controller %s", descriptor.name)
         with at_work(f"the start of {descriptor.name}"):
             # A controller that its first object starts is imported in a thread, not to block requests.

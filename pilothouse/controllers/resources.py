@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.names import GroupVersionResource
 
 CERTIFICATE_SIGNING_REQUESTS = GroupVersionResource("certificates.k8s.io", "v1", "certificatesigningrequests")
@@ -37,4 +38,12 @@ SERVICE_CIDRS = GroupVersionResource("networking.k8s.io", "v1", "servicecidrs")
 STATEFUL_SETS = GroupVersionResource("apps", "v1", "statefulsets")
 STORAGE_CLASSES = GroupVersionResource("storage.k8s.io", "v1", "storageclasses")
 STORAGE_VERSION_MIGRATIONS = GroupVersionResource("storagemigration.k8s.io", "v1beta1", "storageversionmigrations")
+_STABLE_MIGRATIONS = GroupVersionResource("storagemigration.k8s.io", "v1", "storageversionmigrations")
 VOLUME_ATTRIBUTES_CLASSES = GroupVersionResource("storage.k8s.io", "v1", "volumeattributesclasses")
+
+
+def in_release(resource: GroupVersionResource) -> GroupVersionResource:
+    """Return the resource in the version that the controllers of this release use."""
+    if resource == STORAGE_VERSION_MIGRATIONS and version_rules.holds("StableStorageVersionMigrations"):
+        return _STABLE_MIGRATIONS
+    return resource

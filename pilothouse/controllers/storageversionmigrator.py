@@ -19,7 +19,7 @@ from pilothouse.client.discovery import APIResource, DiscoveryClient
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.resources import CUSTOM_RESOURCE_DEFINITIONS, STORAGE_VERSION_MIGRATIONS
+from pilothouse.controllers.resources import CUSTOM_RESOURCE_DEFINITIONS, STORAGE_VERSION_MIGRATIONS, in_release
 from pilothouse.kinds.conditions import Condition, find_condition, is_true, set_condition
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.names import GroupResource
@@ -40,7 +40,7 @@ _PASSING = frozenset({429, 500, 503, 504})
 
 
 async def run(context: ControllerContext) -> None:
-    queue, informer = context.queue(_NAME, GroupResource), context.informer(STORAGE_VERSION_MIGRATIONS)
+    queue, informer = context.queue(_NAME, GroupResource), context.informer(in_release(STORAGE_VERSION_MIGRATIONS))
 
     def enqueue(migration: Json) -> None:
         queue.add(resource_of(migration))
@@ -65,7 +65,7 @@ class StorageVersionMigrator:
         self._clock = context.clock
         self._client = context.client
         self._migrations = migrations
-        self._statuses = context.client.for_resource(STORAGE_VERSION_MIGRATIONS)
+        self._statuses = context.client.for_resource(in_release(STORAGE_VERSION_MIGRATIONS))
         self._definitions = MigratedDefinitions(context.client)
 
     async def sync(self, resource: GroupResource) -> Requeue | None:

@@ -112,7 +112,7 @@ _GROUPS: dict[str, tuple[int, dict[str, int]]] = {
     "resource.k8s.io": (16200, {"v1": 21, "v1beta2": 15, "v1beta1": 9, "v1alpha3": 1}),
     "flowcontrol.apiserver.k8s.io": (16100, {"v1": 21, "v1beta3": 18, "v1beta2": 15, "v1beta1": 12, "v1alpha1": 9}),
     "internal.apiserver.k8s.io": (16000, {"v1alpha1": 9}),
-    "storagemigration.k8s.io": (15800, {"v1beta1": 9}),
+    "storagemigration.k8s.io": (15800, {"v1": 15, "v1beta1": 9, "v1alpha1": 9}),
     "metrics.k8s.io": (100, {"v1beta1": 100}),
     "testing.pilothouse.dev": (50, {"v1alpha1": 15}),
 }

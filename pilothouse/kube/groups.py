@@ -10,7 +10,6 @@ from dataclasses import field
 from typing import Protocol
 
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
-from pilothouse.apiserver.endpoints.routes import Deprecation
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import PostStartHook
@@ -49,14 +48,14 @@ from pilothouse.kube.scheduling.priorityclasses import PRIORITY_CLASSES, SystemP
 from pilothouse.kube.scheduling.workloads import WORKLOADS
 from pilothouse.kube.served import VersionConversion, in_version, served_scale, with_status
 from pilothouse.kube.storage.csidrivers import CSI_DRIVERS
-from pilothouse.kube.storage.csinodes import CSI_NODES
+from pilothouse.kube.storage.csinodes import CSI_NODES, served_csi_nodes
 from pilothouse.kube.storage.csistoragecapacities import CSI_STORAGE_CAPACITIES
 from pilothouse.kube.storage.storageclasses import STORAGE_CLASSES
 from pilothouse.kube.storage.volumeattachments import VOLUME_ATTACHMENTS
 from pilothouse.kube.storage.volumeattributesclasses import VOLUME_ATTRIBUTES_CLASSES
 from pilothouse.kube.storagemigration.storage_version_migrations import STORAGE_VERSION_MIGRATIONS
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 
 
 class RESTStorageProvider(Protocol):
@@ -70,7 +69,6 @@ class Also:
     """A served version other than the storage version. Without a conversion, both versions have the same fields."""
 
     version: str
-    deprecation: Deprecation | None = None
     conversion: VersionConversion | None = None
 
 
@@ -84,39 +82,38 @@ class Row:
     """Whether the resource has a scale subresource."""
     gate: str = ""
     """Feature gate that must be enabled for this resource."""
-    deprecation: Deprecation | None = None
     serve: Callable[[Registries], list[ServedResource]] | None = None
     """Replaces the default storage."""
 
     def open(self, registries: Registries) -> Iterator[tuple[str, list[ServedResource]]]:
-        """Yield each version with its resources, storage version first."""
+        """Yield each version with its resources, version of the resource first."""
         if not self._is_served(registries):
             return
         if self.serve is not None:
             stored = self.serve(registries)
         else:
             registry = registries.open(self.resource)
-            stored = with_status(registry, deprecation=self.deprecation)
+            stored = with_status(registry)
             if self.scale:
                 stored.append(served_scale(registry))
-        yield self.resource.version, stored
-        for other in self.also:
+        for other in (Also(self.resource.version), *self.also):
             version = GroupVersion(self.resource.group, other.version)
             conversions = {self.resource.names.plural: other.conversion} if other.conversion else None
-            yield other.version, in_version(version, stored, deprecation=other.deprecation, conversions=conversions)
+            yield other.version, in_version(version, stored, conversions=conversions)
 
     def _is_served(self, registries: Registries) -> bool:
         """Alpha and beta kinds are opened only if a version of theirs is enabled. Stable kinds are always open."""
         if self.gate and not registries.features.enabled(self.gate):
             return False
         versions = (self.resource.version, *(other.version for other in self.also))
-        is_stable = any("alpha" not in version and "beta" not in version for version in versions)
-        return is_stable or registries.any_enabled(*(GroupVersion(self.resource.group, name) for name in versions))
+        stable = (version for version in versions if "alpha" not in version and "beta" not in version)
+        kinds = (GroupVersionKind(self.resource.group, version, self.resource.names.kind) for version in stable)
+        return any(map(registries.is_served, kinds)) or registries.is_enabled(self.resource, *versions)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group as a list of rows. Versions are in the order of the rows, preferred version first."""
+    """A group as a list of rows. Versions are in the order of the rows, stable versions first."""
 
     name: str
     rows: tuple[Row, ...]
@@ -129,7 +126,10 @@ class Group:
                 versions.setdefault(version, []).extend(resources)
         return APIGroup(
             self.name,
-            [APIVersion(GroupVersion(self.name, version), resources) for version, resources in versions.items()],
+            [
+                APIVersion(GroupVersion(self.name, version), versions[version])
+                for version in sorted(versions, key=lambda version: "alpha" in version or "beta" in version)
+            ],
             dict(self.hooks(registries)),
         )
 
@@ -152,11 +152,7 @@ GROUPS = (
         "coordination.k8s.io",
         (
             Row(LEASES, serve=served_leases),
-            Row(
-                LEASE_CANDIDATES,
-                deprecation=Deprecation("1.36", "1.39"),
-                also=(Also("v1alpha2", Deprecation("1.35", "1.38")),),
-            ),
+            Row(LEASE_CANDIDATES, also=(Also("v1alpha2"),)),
         ),
     ),
     Group("discovery.k8s.io", (Row(ENDPOINT_SLICES),)),
@@ -166,9 +162,9 @@ GROUPS = (
         (
             Row(INGRESS_CLASSES),
             Row(INGRESSES),
-            Row(IP_ADDRESSES, also=(Also("v1beta1", Deprecation("1.34", "1.37")),)),
+            Row(IP_ADDRESSES, also=(Also("v1beta1"),)),
             Row(NETWORK_POLICIES),
-            Row(SERVICE_CIDRS, also=(Also("v1beta1", Deprecation("1.34", "1.37")),)),
+            Row(SERVICE_CIDRS, also=(Also("v1beta1"),)),
         ),
     ),
     Group("policy", (Row(POD_DISRUPTION_BUDGETS),)),
@@ -190,17 +186,17 @@ GROUPS = (
         "storage.k8s.io",
         (
             Row(CSI_DRIVERS),
-            Row(CSI_NODES),
+            Row(CSI_NODES, serve=served_csi_nodes),
             Row(CSI_STORAGE_CAPACITIES),
             Row(STORAGE_CLASSES),
             Row(VOLUME_ATTACHMENTS),
-            Row(
-                VOLUME_ATTRIBUTES_CLASSES,
-                also=(Also("v1beta1", Deprecation("1.34", "1.37", replacement=VOLUME_ATTRIBUTES_CLASSES.kind)),),
-            ),
+            Row(VOLUME_ATTRIBUTES_CLASSES, also=(Also("v1beta1"), Also("v1alpha1"))),
         ),
     ),
-    Group("storagemigration.k8s.io", (Row(STORAGE_VERSION_MIGRATIONS, gate="StorageVersionMigrator"),)),
+    Group(
+        "storagemigration.k8s.io",
+        (Row(STORAGE_VERSION_MIGRATIONS, also=(Also("v1"), Also("v1alpha1")), gate="StorageVersionMigrator"),),
+    ),
 )
 
 

@@ -13,9 +13,10 @@ from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.resource_config import ResourceConfig
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Store
+from pilothouse.kube.api_lifecycle import in_storage_version, is_served
 from pilothouse.kube.config import DEFAULT_EVENT_TTL
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.names import GroupResource, GroupVersion
+from pilothouse.machinery.names import GroupResource, GroupVersion, GroupVersionKind
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,23 @@ class Registries:
         existing = self._by_identity.get(id(resource))
         if existing is not None:
             return existing
-        registry = RegistryStore(resource, self.store, root=self.root, empty=TypedDecoder(resource.kind).empty_content)
+        stored = in_storage_version(resource)
+        registry = RegistryStore(stored, self.store, root=self.root, empty=TypedDecoder(stored.kind).empty_content)
         self.opened.append(registry)
         self._by_identity[id(resource)] = registry
         return registry
 
-    def any_enabled(self, *versions: GroupVersion) -> bool:
-        """Report whether one of the versions serves any resource."""
-        return any(map(self.enabled.any_resource_enabled, versions))
+    def is_served(self, kind: GroupVersionKind) -> bool:
+        """Report whether the emulated release has the kind in its version."""
+        return is_served(kind, self.features)
+
+    def is_enabled(self, resource: Resource, *versions: str) -> bool:
+        """Report whether this release has the resource in one of the versions, and the version serves any resource."""
+        served = (GroupVersion(resource.group, version) for version in versions)
+        kind = resource.names.kind
+        return any(
+            self.is_served(version.kind(kind)) and self.enabled.any_resource_enabled(version) for version in served
+        )
 
     async def start(self) -> None:
         """Start to fill the watch caches of the open stores."""

@@ -20,6 +20,7 @@ from pilothouse.apiserver.registry.scale import SCALE, SCALE_COLUMNS, ScaleStore
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.view import StatusStore
+from pilothouse.kube.api_lifecycle import deprecation_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
@@ -29,15 +30,13 @@ from pilothouse.machinery.selectors import fields
 DEFAULT_SCALING = Scaling()
 
 
-def with_status(
-    registry: RegistryStore, status: Strategy | None = None, *, deprecation: Deprecation | None = None
-) -> list[ServedResource]:
+def with_status(registry: RegistryStore, status: Strategy | None = None) -> list[ServedResource]:
     """Return the resource, and its status subresource if `status` or the resource declares a strategy."""
     strategy = status or registry.resource.status
-    resources = [served(registry, deprecation=deprecation)]
+    resources = [served(registry)]
     if strategy is not None:
         store = StatusStore(registry, strategy)
-        resources.append(served(registry, store, subresource="status", deprecation=deprecation))
+        resources.append(served(registry, store, subresource="status"))
     return resources
 
 
@@ -72,6 +71,7 @@ def served(
     """
     resource = registry.resource
     served_kind = kind or (conversion.kind if conversion else resource.kind)
+    deprecation = deprecation or deprecation_of(served_kind)
     return ServedResource(
         names=resource.names,
         namespaced=resource.namespaced,
@@ -169,22 +169,23 @@ def in_version(
     version: GroupVersion,
     stored: Iterable[ServedResource],
     *,
-    deprecation: Deprecation | None = None,
     conversions: Mapping[str, VersionConversion] | None = None,
 ) -> list[ServedResource]:
-    """Return resources of the storage version as `version` serves them.
+    """Return resources of the storage version as `version` serves them; in the storage version itself, unchanged.
 
     `conversions` maps plurals to conversions. Other resources have the same fields in both versions.
     """
+    by_plural = conversions or {}
     return [
-        _converted(resource, (conversions or {}).get(resource.names.plural) or _renamed(resource, version), deprecation)
+        resource
+        if resource.storage_version == version
+        else _converted(resource, by_plural.get(resource.names.plural) or _renamed(resource, version))
         for resource in stored
     ]
 
 
-def _converted(
-    resource: ServedResource, conversion: VersionConversion, deprecation: Deprecation | None
-) -> ServedResource:
+def _converted(resource: ServedResource, conversion: VersionConversion) -> ServedResource:
+    deprecation = deprecation_of(conversion.kind)
     convert_field = resource.convert_field
     if isinstance(convert_field, SelectableFields):
         convert_field = replace(convert_field, kind=conversion.kind)

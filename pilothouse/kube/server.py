@@ -20,7 +20,6 @@ from pilothouse.apiserver.server.checks import Unhealthy
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.health import READYZ, HealthCheck
 from pilothouse.apiserver.server.hooks import HookContext, nothing_to_start
-from pilothouse.apiserver.server.resource_config import ResourceConfig
 from pilothouse.apiserver.webhook.client import WebhookClients
 from pilothouse.apiserver.webhook.endpoint import anonymous
 from pilothouse.client.rest.client import Client
@@ -112,7 +111,7 @@ class KubeServer:
         CAPABILITIES.allow_privileged = config.allow_privileged
         self.admission = AdmissionChain(self._plugins(legacy, client))
         installer = config.generic.installer(self.admission)
-        group = _only_enabled(legacy.group, self.config.generic.resources)
+        group = self._only_served(legacy.group)
         if group.versions:
             api_groups.install_legacy_api_group(self.generic, group, installer, self.config.server_addresses)
         for name, hook in group.post_start_hooks.items():
@@ -165,13 +164,31 @@ class KubeServer:
     def _install_apis(self, installer: Installer) -> None:
         generic = self.config.generic
         providers = storage_providers(generic, self.config.policy)
-        groups = [_only_enabled(provider.open(self.registries), generic.resources) for provider in providers]
+        groups = [self._only_served(provider.open(self.registries)) for provider in providers]
         served = [group for group in groups if group.versions]
         for group in served:
             api_groups.install_api_group(self.generic, group, installer)
             for name, hook in group.post_start_hooks.items():
                 self.generic.add_post_start_hook(name, hook)
         api_groups.install_group_list(self.generic, served)
+
+    def _only_served(self, group: APIGroup) -> APIGroup:
+        """Return the group without versions and resources that are disabled or not in the emulated release."""
+        versions = [
+            APIVersion(
+                version.group_version,
+                [
+                    resource
+                    for resource in version.resources
+                    if self.registries.is_served(resource.kind)
+                    and self.config.generic.resources.resource_enabled(
+                        version.group_version.resource(resource.names.plural)
+                    )
+                ],
+            )
+            for version in group.versions
+        ]
+        return replace(group, versions=[version for version in versions if version.resources])
 
     async def _start_caches(self, context: HookContext) -> None:
         await self.registries.start()
@@ -193,15 +210,3 @@ class KubeServer:
 
                     await NodeGraphFeed(self.config.node_graph, self.registries).start(context)
         self._caches_are_filled = True
-
-
-def _only_enabled(group: APIGroup, config: ResourceConfig) -> APIGroup:
-    """Return the group without versions and resources disabled by --runtime-config."""
-    versions = [_only_enabled_resources(version, config) for version in group.versions]
-    return replace(group, versions=[version for version in versions if version.resources])
-
-
-def _only_enabled_resources(version: APIVersion, config: ResourceConfig) -> APIVersion:
-    group_version = version.group_version
-    resources = [r for r in version.resources if config.resource_enabled(group_version.resource(r.names.plural))]
-    return APIVersion(group_version, resources)

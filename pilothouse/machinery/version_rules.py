@@ -28,6 +28,11 @@ RULES = {
     rule.name: rule
     for rule in (
         VersionRule(
+            "CSINodeStatus",
+            "CSINodes have a status and its subresource",
+            since=37,
+        ),
+        VersionRule(
             "FeatureGateDependencies",
             "an enabled feature gate whose dependencies are disabled stops the start",
             since=35,
@@ -41,6 +46,11 @@ RULES = {
             "MinCompatibilityVersionFlag",
             "--min-compatibility-version exists",
             since=35,
+        ),
+        VersionRule(
+            "StableStorageVersionMigrations",
+            "the storage version migrator follows storagemigration.k8s.io/v1",
+            since=37,
         ),
     )
 }

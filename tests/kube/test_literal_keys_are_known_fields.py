@@ -40,6 +40,7 @@ NO_FIELDS = {
         "aud crv exp iat iss jti kid kty nbf node pod serviceaccount sub warnafter"
     ),
     "groups of the pattern of image references": "algorithm hex tag",
+    "fields of another Kubernetes version": "storageHealth",
     "aggregated discovery and range allocations, which are not published": "range responseKind",
 }
 """Literals that are keys or look like them and are no published fields, by why."""

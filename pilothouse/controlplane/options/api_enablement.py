@@ -43,10 +43,19 @@ _VERSIONS_OF_UPSTREAM = """
 
 _ROWS = [line.split() for line in _VERSIONS_OF_UPSTREAM.strip().splitlines()]
 
-REGISTERED: dict[str, frozenset[str]] = {"": frozenset({"v1"})} | {
-    group: frozenset(versions) for group, *versions in _ROWS
+_IN_RELEASE = {
+    "1.34": "autoscaling v2 v1 v2beta1 v2beta2; scheduling.k8s.io v1 v1beta1 v1alpha1;storagemigration.k8s.io v1alpha1",
+    "1.35": "autoscaling v2 v1 v2beta1 v2beta2; scheduling.k8s.io v1 v1beta1 v1alpha1",
+    "1.37": "lifecycle.k8s.io v1alpha1; scheduling.k8s.io v1 v1beta1 v1alpha3; storagemigration.k8s.io v1 v1beta1",
 }
-"""group -> versions that kube-apiserver v1.36 registers. Unstable versions are disabled by default."""
+"""Groups that differ in other releases than 1.36."""
+
+
+def registered() -> dict[str, frozenset[str]]:
+    """Return group -> versions that kube-apiserver of this release registers. Unstable versions are off by default."""
+    own = [row.split() for row in _IN_RELEASE.get(release.current().name, "").split(";") if row]
+    return {"": frozenset({"v1"})} | {group: frozenset(versions) for group, *versions in (*_ROWS, *own)}
+
 
 _HELP = """Turns built-in APIs on or off with key=true|false:
 v1, group/version or group/version/resource for one of them (apps/v1=false)
@@ -65,10 +74,11 @@ class APIEnablementOptions:
             yield "invalid runtime-config with only api/all=false"
         config = parse_runtime_config(self.runtime_config)
         yield from config.problems
-        if unknown := [str(version) for version in config.named_versions if version.group not in REGISTERED]:
+        known = registered() if config.named_versions else {}
+        if unknown := [str(version) for version in config.named_versions if version.group not in known]:
             yield f"unknown api groups {','.join(unknown)}"
         for version in config.named_versions:
-            if version.version not in REGISTERED.get(version.group, (version.version,)):
+            if version.version not in known.get(version.group, (version.version,)):
                 yield f"group version {version} that has not been registered"
 
 

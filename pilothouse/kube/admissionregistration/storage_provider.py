@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
-from pilothouse.apiserver.endpoints.routes import Deprecation
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.view import StatusStore
@@ -48,10 +47,10 @@ class AdmissionRegistrationStorageProvider:
             *in_version(_V1, mutating),
             served(policies, statuses, subresource="status"),
         ]
-        policy, binding = in_version(_V1ALPHA1, mutating, deprecation=Deprecation("1.35", "1.38"))
+        policy, binding = in_version(_V1ALPHA1, mutating)
         alpha = [policy, replace(binding, default=_default_alpha_binding)]
-        versions = [APIVersion(_V1, resources), APIVersion(_V1BETA1, mutating), APIVersion(_V1ALPHA1, alpha)]
-        return APIGroup(GROUP, versions)
+        beta = in_version(_V1BETA1, mutating)
+        return APIGroup(GROUP, [APIVersion(_V1, resources), APIVersion(_V1BETA1, beta), APIVersion(_V1ALPHA1, alpha)])
 
     def _served(self, registries: Registries, policy: Resource, binding: Resource) -> list[ServedResource]:
         policies, bindings, resolve = registries.open(policy), registries.open(binding), _resolver(registries)

@@ -11,11 +11,13 @@ from pilothouse.kube.certificates.certificate_signing_requests import GROUP
 from pilothouse.kube.certificates.pod_certificate_keys import validate_keys
 from pilothouse.kube.certificates.pod_certificate_status import STATES, validate_status
 from pilothouse.kube.certificates.validation import LONGEST, LONGEST_OF_KUBERNETES, SHORTEST
+from pilothouse.kube.served import VersionConversion, fitted
 from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.domains import is_kubernetes_signer_name, user_annotations, validate_signer_name
 from pilothouse.kube.validation.fields import follow
 from pilothouse.kube.validation.internal_structs import ANY, TEXT, struct
 from pilothouse.machinery.field import Errors, Path, invalid, root, too_long
+from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.selectors.labels import format_labels
 from pilothouse.machinery.times import Clock, system_clock
@@ -125,4 +127,24 @@ POD_CERTIFICATE_REQUESTS = Resource(
             documented=(_SPEC, "unverifiedUserAnnotations"),
         ),
     ],
+)
+
+
+_STABLE = GroupVersionKind(GROUP, "v1", "PodCertificateRequest")
+_WITHOUT = ("pkixPublicKey", "proofOfPossession")
+"""Fields of the storage version that v1 lacks."""
+
+
+def _from_stored(obj: Json) -> Json:
+    spec = {name: value for name, value in part(obj, "spec").items() if name not in _WITHOUT}
+    return fitted(_STABLE, {**obj, "apiVersion": _STABLE.api_version, "spec": spec})
+
+
+STABLE_CONVERSION = VersionConversion(
+    kind=_STABLE,
+    to_stored=lambda obj: fitted(
+        POD_CERTIFICATE_REQUESTS.kind, {**obj, "apiVersion": POD_CERTIFICATE_REQUESTS.kind.api_version}
+    ),
+    from_stored=_from_stored,
+    default=POD_CERTIFICATE_REQUESTS.strategy.default,
 )

@@ -11,7 +11,6 @@ from prometheus_client import Counter
 
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
-from pilothouse.apiserver.endpoints.routes import Deprecation
 from pilothouse.apiserver.registry.operations import RequestContext, Updated, UpdateRequest
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Hooks, Objections
@@ -32,6 +31,8 @@ from pilothouse.machinery.validation.immutable import semantically_equal
 _V1, _V1BETA1, _V1ALPHA1 = (
     GroupVersion(certificate_signing_requests.GROUP, version) for version in ("v1", "v1beta1", "v1alpha1")
 )
+
+_STABLE = {"podcertificaterequests": pod_certificate_requests.STABLE_CONVERSION}
 
 _PREFIX = "apiserver_certificates_registry_csr"
 _ONLY = "sliced by signer (only kubernetes.io signer names are specifically identified)"
@@ -57,10 +58,11 @@ class CertificatesStorageProvider:
 
     def open(self, registries: Registries) -> APIGroup:
         bundles: list[ServedResource] = []
-        if registries.features.enabled("ClusterTrustBundle") and registries.any_enabled(_V1BETA1, _V1ALPHA1):
+        if registries.features.enabled("ClusterTrustBundle") and registries.is_enabled(
+            CLUSTER_TRUST_BUNDLES, "v1", "v1beta1", "v1alpha1"
+        ):
             bundles = [served(registries.open(CLUSTER_TRUST_BUNDLES))]
-        beta = [*bundles, *self._pod_certificate_requests(registries)]
-        alpha = in_version(_V1ALPHA1, bundles, deprecation=Deprecation("1.34", "1.37"))
+        unstable = [*bundles, *self._pod_certificate_requests(registries)]
         registry = registries.open(certificate_signing_requests.CERTIFICATE_SIGNING_REQUESTS)
         status = StatusStore(
             registry.with_hooks(IssuedDurations()),
@@ -72,9 +74,10 @@ class CertificatesStorageProvider:
                 served(registry),
                 served(registry, approval, subresource="approval"),
                 served(registry, status, subresource="status"),
+                *in_version(_V1, unstable, conversions=_STABLE),
             ],
-            _V1BETA1: beta,
-            _V1ALPHA1: alpha,
+            _V1BETA1: in_version(_V1BETA1, unstable),
+            _V1ALPHA1: in_version(_V1ALPHA1, unstable),
         }
         return APIGroup(
             certificate_signing_requests.GROUP,
@@ -82,9 +85,11 @@ class CertificatesStorageProvider:
         )
 
     def _pod_certificate_requests(self, registries: Registries) -> list[ServedResource]:
-        if not registries.features.enabled("PodCertificateRequest") or not registries.any_enabled(_V1BETA1):
+        resource = pod_certificate_requests.POD_CERTIFICATE_REQUESTS
+        is_enabled = registries.is_enabled(resource, "v1", "v1beta1", "v1alpha1")
+        if not registries.features.enabled("PodCertificateRequest") or not is_enabled:
             return []
-        requests = registries.open(pod_certificate_requests.POD_CERTIFICATE_REQUESTS)
+        requests = registries.open(resource)
         return [
             served(requests),
             served(requests, PodCertificateRequestStatusStore(requests, self.authorizer), subresource="status"),

@@ -56,6 +56,16 @@ class DeviceTaintRuleStatusStrategy(StatusSubresource, DeviceTaintRuleStrategy):
             yield too_many(path, len(conditions), MAX_CONDITIONS)
 
 
+class StableDeviceTaintRuleStrategy(DeviceTaintRuleStrategy):
+    """The strategy of v1, which requires a resourceVersion in updates."""
+
+    allow_unconditional_update = False
+
+
+class StableDeviceTaintRuleStatusStrategy(DeviceTaintRuleStatusStrategy):
+    allow_unconditional_update = False
+
+
 def _validate_spec(spec: Json, path: Path) -> Errors:
     selector = part(spec, "deviceSelector")
     for field, check in _SELECTED_BY.items():

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
-from pilothouse.apiserver.endpoints.routes import Deprecation
+from pilothouse.apiserver.registry.view import StatusStore
 from pilothouse.kube.core.namespaces import NAMESPACES
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.resource.claim_authorization import AdminAccess, AdminAccessStatus, ResourceClaimStatusStore
 from pilothouse.kube.resource.device_classes import DEVICE_CLASSES, GROUP
-from pilothouse.kube.resource.device_taint_rules import DEVICE_TAINT_RULES
+from pilothouse.kube.resource.device_taint_rules import (
+    DEVICE_TAINT_RULES,
+    StableDeviceTaintRuleStatusStrategy,
+    StableDeviceTaintRuleStrategy,
+)
 from pilothouse.kube.resource.resource_claim_templates import RESOURCE_CLAIM_TEMPLATES
 from pilothouse.kube.resource.resource_claims import RESOURCE_CLAIMS
 from pilothouse.kube.resource.resource_pool_status_requests import RESOURCE_POOL_STATUS_REQUESTS
@@ -43,20 +47,24 @@ class ResourceStorageProvider:
             served(registries.open(DEVICE_CLASSES)),
             served(registries.open(RESOURCE_SLICES)),
         ]
-        rules: list[ServedResource] = []
-        if registries.any_enabled(_V1BETA2, _V1ALPHA3):
-            rules = with_status(registries.open(DEVICE_TAINT_RULES), deprecation=Deprecation("1.36", "1.39"))
-        beta2 = [
-            *in_version(_V1BETA2, resources, deprecation=Deprecation("1.36", "1.39")),
-            *in_version(_V1BETA2, rules),
-        ]
-        beta1 = in_version(V1BETA1, resources, deprecation=Deprecation("1.35", "1.38"), conversions=V1BETA1_CONVERSIONS)
-        alpha = [*rules, *_pool_status_requests(registries)]
-        versions = {_V1: resources, _V1BETA2: beta2, V1BETA1: beta1, _V1ALPHA3: alpha}
+        rules, stable_rules = list[ServedResource](), list[ServedResource]()
+        if registries.is_enabled(DEVICE_TAINT_RULES, "v1", "v1beta2", "v1alpha3"):
+            registry = registries.open(DEVICE_TAINT_RULES)
+            rules = with_status(registry)
+            stable_rules = [
+                served(registry, registry.with_strategy(StableDeviceTaintRuleStrategy())),
+                served(registry, StatusStore(registry, StableDeviceTaintRuleStatusStrategy()), subresource="status"),
+            ]
+        versions = {
+            _V1: in_version(_V1, [*resources, *stable_rules]),
+            _V1BETA2: in_version(_V1BETA2, [*resources, *rules]),
+            V1BETA1: in_version(V1BETA1, resources, conversions=V1BETA1_CONVERSIONS),
+            _V1ALPHA3: [*in_version(_V1ALPHA3, rules), *_pool_status_requests(registries)],
+        }
         return APIGroup(GROUP, [APIVersion(version, resources) for version, resources in versions.items()])
 
 
 def _pool_status_requests(registries: Registries) -> list[ServedResource]:
-    if not registries.any_enabled(_V1ALPHA3):
+    if not registries.is_enabled(RESOURCE_POOL_STATUS_REQUESTS, "v1alpha3"):
         return []
     return with_status(registries.open(RESOURCE_POOL_STATUS_REQUESTS))

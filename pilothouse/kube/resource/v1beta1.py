@@ -6,6 +6,7 @@ from collections.abc import Callable
 from copy import deepcopy
 
 from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.kube.api_lifecycle import in_storage_version
 from pilothouse.kube.resource.device_classes import GROUP
 from pilothouse.kube.resource.requests import default_request
 from pilothouse.kube.resource.resource_claim_templates import RESOURCE_CLAIM_TEMPLATES
@@ -85,7 +86,7 @@ def _conversion(resource: Resource, change: _Change, default: Callable[[Json], N
     kind = V1BETA1.kind(resource.names.kind)
     return VersionConversion(
         kind=kind,
-        to_stored=lambda obj: _converted(obj, resource.kind, change.where, change.to_stored),
+        to_stored=lambda obj: _converted(obj, in_storage_version(resource).kind, change.where, change.to_stored),
         from_stored=lambda obj: _converted(obj, kind, change.where, change.from_stored),
         default=default,
     )

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.core.pods.validation.network_volumes import validate_csi_driver_name
+from pilothouse.kube.registries import Registries
+from pilothouse.kube.served import with_status
 from pilothouse.kube.storage.storageclasses import GROUP
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import KubeStrategy, SeparateStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.fields import nonnegative, qualified_name
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, root
 from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.immutable import validate_immutable_field
+from pilothouse.machinery.version_rules import holds
 
 _MAX_NODE_ID = 256
 _DRIVERS = root("spec", "drivers")
@@ -85,3 +90,27 @@ CSI_NODES = Resource(
         AGE,
     ],
 )
+
+
+class CSINodeWithStatusStrategy(CSINodeStrategy, SeparateStatusStrategy):
+    """CSINodes of releases in which they have a status."""
+
+
+class CSINodeStatusStrategy(StatusSubresource, CSINodeWithStatusStrategy):
+    reset_fields = ("metadata", "spec")
+    resets_metadata = True
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        super().prepare_for_update(obj, old)
+        if not part(old, "status").get("storageHealth"):  # behind a gate that this server does not have
+            part(obj, "status").pop("storageHealth", None)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+
+
+_WITH_STATUS = replace(CSI_NODES, strategy=CSINodeWithStatusStrategy(), status=CSINodeStatusStrategy())
+
+
+def served_csi_nodes(registries: Registries) -> list[ServedResource]:
+    return with_status(registries.open(_WITH_STATUS if holds("CSINodeStatus") else CSI_NODES))
