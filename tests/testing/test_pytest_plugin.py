@@ -435,6 +435,13 @@ def test_a_matrix_runs_each_test_on_each_version(pytester: pytest.Pytester) -> N
     )
 
 
+def test_a_file_that_cannot_be_collected_is_reported_as_usual(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("import nothing_of_the_kind")
+    result = run(pytester, "--pilothouse-versions=1.35,1.36")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*No module named 'nothing_of_the_kind'*"])
+
+
 def test_an_unknown_version_is_refused(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """

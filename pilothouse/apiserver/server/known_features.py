@@ -1,7 +1,7 @@
 """Feature gates of Kubernetes 1.34 to 1.37: stage, default, and whether the gate is locked, in each version.
 
-The data is from upstream's versioned_feature_list.yaml, kube_features.go and client-go's known_features.go. The gates
-of a server are the gates that the binary of its release has, at its emulated version.
+`python -m tools.feature_gates` prints both tables from upstream's lists. The gates of a server are the gates that the
+binary of its release has, at its emulated version.
 """
 
 from __future__ import annotations
@@ -309,7 +309,7 @@ _GATES = """
     TopologyAwareWorkloadScheduling                      36-37  -  -  -  -  -  a  a
     TopologyManagerPolicyAlphaOptions                    34-37  a  a  a  a  a  a  a
     TopologyManagerPolicyBetaOptions                     34-37  B  B  B  B  B  B  B
-    TopologyManagerPolicyOptions                         34-37  B  G  G  G  G  G! G!
+    TopologyManagerPolicyOptions                         34-37  B  G! G! G  G  G! G!
     TranslateStreamCloseWebsocketRequests                34-37  B  B  B  B  B  B  B
     UnauthenticatedHTTP2DOSMitigation                    34-37  B  B  B  B  B  B  B
     UnknownVersionInteroperabilityProxy                  34-37  a  a  a  a  a  B  B
@@ -369,7 +369,7 @@ _DEPENDENCIES = """
     DRAWorkloadResourceClaims 36-37 DynamicResourceAllocation GenericWorkload
     DeclarativeValidationBeta 36-37 DeclarativeValidation
     DeclarativeValidationTakeover 35-37 DeclarativeValidation
-    DisableAllocatorDualWrite 35-37 MultiCIDRServiceAllocator
+    DisableAllocatorDualWrite 35-36 MultiCIDRServiceAllocator
     EventedPLEG 37-37 PLEGOnDemandRelist
     ExtendWebSocketsToKubelet 36-37 NodeDeclaredFeatures
     GangScheduling 35-36 GenericWorkload

@@ -182,7 +182,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     counts: dict[str, dict[str, int]] = {}
     for outcome in ("passed", "failed", "error", "skipped", "xfailed", "xpassed"):
         for report in terminalreporter.getreports(outcome):
-            if version := dict(report.user_properties).get(VERSION_PROPERTY):
+            if version := dict(getattr(report, "user_properties", ())).get(VERSION_PROPERTY):
                 of_version = counts.setdefault(str(version), {})
                 of_version[outcome] = of_version.get(outcome, 0) + 1
     if counts and versions_of_session(config):
