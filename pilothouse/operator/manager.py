@@ -17,6 +17,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -133,10 +134,12 @@ class Manager:
         self.loop: asyncio.AbstractEventLoop | None = None
         self._running: asyncio.Task[None] | None = None
 
-    @property
+    @cached_property
     def registry(self) -> CollectorRegistry:
-        """Prometheus registry of this manager, served at /metrics."""
-        return self._registry
+        """Prometheus registry of this manager, served at /metrics; register your own metrics before the start."""
+        from prometheus_client import CollectorRegistry
+
+        return CollectorRegistry()
 
     @property
     def user_agent(self) -> str:
@@ -223,10 +226,7 @@ class Manager:
 
         Raises ConfigError without a configuration, StatusError, OSError if the address of the endpoints is in use.
         """
-        from prometheus_client import CollectorRegistry
-
-        self._registry = CollectorRegistry()
-        metrics = ControllerMetrics(self._registry)
+        metrics = ControllerMetrics(self.registry)
         unguarded = {name: self._connect(connection) for name, connection in self._connections.items()}
         for name, client in unguarded.items():
             guarded = copy.copy(client)
@@ -321,10 +321,10 @@ class Manager:
     ) -> ReconcilerController:
         own = copy.copy(reconciler)
         own.cluster, own.manager_name = cluster, self.name
-        return ReconcilerController(own, cluster, metrics=metrics, registry=self._registry, clock=self._clock)
+        return ReconcilerController(own, cluster, metrics=metrics, registry=self.registry, clock=self._clock)
 
     async def _serve_endpoints(self, bind: str) -> None:
-        handler = HealthEndpoints(self._registry, healthz=self.healthz, readyz=self.readyz)
+        handler = HealthEndpoints(self.registry, healthz=self.healthz, readyz=self.readyz)
         self._endpoints = EndpointServer(handler)
         host, port = parse_address(bind)
         try:
@@ -357,7 +357,7 @@ class Manager:
             return
         first = next(iter(self._clusters.values()))
         own = [controller.reconciler for controller in self._controllers if controller.cluster is first]
-        self._webhooks = WebhookServer.of(self.name, own, options, registry=self._registry)
+        self._webhooks = WebhookServer.of(self.name, own, options, registry=self.registry)
         await self._webhooks.start(client)
         logger.info("serving webhooks on port %d", self._webhooks.port)
 
