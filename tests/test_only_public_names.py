@@ -52,6 +52,7 @@ OF_LAYER = {
     "support/metrics_apis.py": "kinds",
     "support/modelled_cluster.py": "scheduler",
     "support/openapi_groups.py": "apiserver",
+    "support/operator_soak.py": "client",
     "support/patch_schemas.py": "machinery",
     "support/played_pods.py": "machinery",
     "support/pod_lives.py": "nodes",
