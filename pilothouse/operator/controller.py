@@ -33,8 +33,8 @@ from pilothouse.machinery.objects import Json, deep_equal, namespace_of, resourc
 from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.operator.cluster import Cluster, KindCache, is_kept
 from pilothouse.operator.fence import version_number
-from pilothouse.operator.kinds import copy_json, gvk_of, reader_of, to_json
-from pilothouse.operator.metrics import ControllerMetrics
+from pilothouse.operator.kinds import copy_json, gvk_of, reader_of, status_of
+from pilothouse.operator.metrics import RESULTS, ControllerMetrics
 from pilothouse.operator.predicates import Event, Passes, passes_all
 from pilothouse.operator.reconciler import (
     Keys,
@@ -91,6 +91,9 @@ class ReconcilerController:
         self.running: dict[str, str] = {}
         """Running reconciles: key → id."""
         metrics.register(self.name, self._cls.concurrency)
+        # Looking up a series by its labels costs more than counting in it.
+        self._active, self._seconds = metrics.active.labels(self.name), metrics.seconds.labels(self.name)
+        self._outcomes = {result: metrics.total.labels(self.name, result) for result in RESULTS}
 
     @property
     def caches(self) -> list[KindCache]:
@@ -270,10 +273,10 @@ class ReconcilerController:
     async def _process(self, key: str) -> Requeue | None:
         if self._stopping:
             return None
-        started, reconcile_id, labels = self._clock.now(), str(uuid.uuid4()), self._metrics
+        started, reconcile_id = self._clock.now(), str(uuid.uuid4())
         RECONCILE.set({"controller": self.name, "object": key, "reconcileID": reconcile_id})
         self.running[key] = reconcile_id
-        labels.active.labels(self.name).inc()
+        self._active.inc()
         outcome = "error"
         try:
             result = await self._guarded(key)
@@ -289,15 +292,15 @@ class ReconcilerController:
             outcome = "requeue"
             raise
         except TerminalError as error:
-            labels.terminal.labels(self.name).inc()
+            self._metrics.terminal.labels(self.name).inc()
             logger.error("controller %s: %s is not retried: %s", self.name, key, error)
             return None
         finally:
             if outcome == "error":
-                labels.errors.labels(self.name).inc()
-            labels.total.labels(self.name, outcome).inc()
-            labels.seconds.labels(self.name).observe(self._clock.now() - started)
-            labels.active.labels(self.name).dec()
+                self._metrics.errors.labels(self.name).inc()
+            self._outcomes[outcome].inc()
+            self._seconds.observe(self._clock.now() - started)
+            self._active.dec()
             self.running.pop(key, None)
 
     async def _guarded(self, key: str) -> Result | None:
@@ -384,7 +387,7 @@ class ReconcilerController:
     async def _write_status(self, cached: Json, typed: Any) -> None:
         """Write the status if it changed. A concurrent change is merged: conditions by type, other fields by name."""
         assert self._primary is not None
-        before, after = cached.get("status") or {}, to_json(typed).get("status") or {}
+        before, after = cached.get("status") or {}, status_of(typed)
         if deep_equal(before, after):
             return
         base = self._primary.get(meta_namespace_key(cached))

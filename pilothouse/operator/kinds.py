@@ -23,7 +23,7 @@ from pilothouse.builder.types.wire import apply_changes, form_of, schema_of, to_
 from pilothouse.extensions.schema.structural import PRESERVE, VALIDATIONS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind, GroupVersionResource
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, uid_of
 from pilothouse.operator.conditions import Conditions, Status
 from pilothouse.operator.types import BuiltinKind
 
@@ -94,7 +94,14 @@ class _State:
     def status(self) -> Any:
         if self.kind.status is None:
             raise AttributeError(f"{self.kind.gvk.kind} has no status: declare @kind(…, status=True)")
-        return self.kind.read_status(self.json)
+        status = self.kind.read_status(self.json)
+        self.status_before = write_status(status)
+        return status
+
+    @cached_property
+    def status_before(self) -> Json:
+        """The typed status as it was read; read again if the author assigned a status before reading it."""
+        return write_status(self.kind.read_status(self.json))
 
 
 def _state(obj: Any) -> _State:
@@ -119,6 +126,27 @@ def to_json(obj: Any) -> Json:
     if isinstance(obj, dict):
         return obj
     return cast("Json", type(obj).__kind__.write(obj))
+
+
+def status_of(obj: Any) -> Json:
+    """Return the status as JSON, with all changes of a typed object; empty without a status."""
+    if isinstance(obj, dict):
+        return obj.get("status") or {}
+    state = _state(obj)
+    if "status" not in vars(state):
+        return state.json.get("status") or {}
+    result = {"status": copy_json(state.json.get("status") or {})}
+    changed(result, "status", state.status_before, write_status(state.status))
+    return result["status"]
+
+
+def stored_json(obj: Any) -> Json:
+    """Return an object as the server stored it, for its names and uid; as `to_json` if it was never stored.
+
+    The JSON is shared: do not modify it.
+    """
+    stored: Json = obj if isinstance(obj, dict) else _state(obj).json
+    return stored if uid_of(stored) else to_json(obj)
 
 
 @dataclass(frozen=True)
@@ -174,7 +202,7 @@ class Kind:
         if "metadata" in vars(state):
             changed(obj, "metadata", to_wire(form_of(ObjectMeta).read(obj["metadata"])), to_wire(state.metadata))
         if "status" in vars(state):
-            changed(obj, "status", write_status(self.read_status(obj)), write_status(state.status))
+            changed(obj, "status", state.status_before, write_status(state.status))
         return obj
 
     def definition_version(self) -> Json:

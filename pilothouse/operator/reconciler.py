@@ -15,7 +15,7 @@ from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, uid_of
 from pilothouse.machinery.status_error import PilothouseError
-from pilothouse.operator.kinds import AnyKind, copy_json, gvk_of, reader_of, to_json
+from pilothouse.operator.kinds import AnyKind, copy_json, gvk_of, reader_of, stored_json, to_json
 from pilothouse.operator.predicates import Passes
 from pilothouse.operator.types import BuiltinKind
 
@@ -167,7 +167,7 @@ class Reconciler(Generic[T]):
         Raises LookupError as `get`, InvalidSelector.
         """
         read = reader_of(kind)
-        uid = uid_of(to_json(owner)) if owner is not None else ""
+        uid = uid_of(stored_json(owner)) if owner is not None else ""
         return [read(copy_json(state)) for state in self.cluster.cached(kind).list(namespace, selector, uid)]
 
     async def apply(self, owner: Any, obj: Any, *, force: bool = True) -> Any:
@@ -179,7 +179,7 @@ class Reconciler(Generic[T]):
         """
         result = await self.cluster.apply(
             to_json(obj),
-            owner=None if owner is None else to_json(owner),
+            owner=None if owner is None else stored_json(owner),
             field_manager=self.manager_name,
             force=force,
         )
@@ -204,7 +204,7 @@ class Reconciler(Generic[T]):
 
     def event(self, obj: Any, reason: str, message: str, *, type: str = NORMAL) -> None:
         """Record an event about an object; `type` is "Normal" or "Warning". Returns at once."""
-        self._recorder.event(to_json(obj), type, reason, message)
+        self._recorder.event(stored_json(obj), type, reason, message)
 
 
 def _like(obj: K, result: Json) -> K:
