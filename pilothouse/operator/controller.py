@@ -80,7 +80,7 @@ class ReconcilerController:
         self.cluster = cluster
         self._cls = type(reconciler)
         self._kind = kind_of_reconciler(self._cls)
-        self._gvk = gvk_of(self._kind)
+        self.gvk = gvk_of(self._kind)
         self._read = reader_of(self._kind)
         self.name = name_of_reconciler(self._cls) + (f"@{cluster.name}" if cluster.name else "")
         self._metrics, self._registry, self._clock = metrics, registry, clock
@@ -211,9 +211,9 @@ class ReconcilerController:
     def _owner_key(self, obj: Json) -> str | None:
         """Return the key of the object's controller, if it is of the reconciled kind in any version."""
         owner = controller_of(obj)
-        if owner is None or owner.get("kind") != self._gvk.kind or self._primary is None:
+        if owner is None or owner.get("kind") != self.gvk.kind or self._primary is None:
             return None
-        if GroupVersion.parse(str(owner.get("apiVersion") or "")).group != self._gvk.group:
+        if GroupVersion.parse(str(owner.get("apiVersion") or "")).group != self.gvk.group:
             return None
         namespace = namespace_of(obj) if self._primary.mapping.namespaced else ""
         return f"{namespace}/{owner['name']}" if namespace else str(owner["name"])

@@ -36,7 +36,7 @@ from pilothouse.machinery.objects import name_of
 from pilothouse.operator.cluster import Cluster, GuardedTransport, NotLeading
 from pilothouse.operator.controller import ReconcilerController
 from pilothouse.operator.endpoints import Check, EndpointServer, HealthEndpoints, parse_address
-from pilothouse.operator.kinds import classes_of, definitions
+from pilothouse.operator.kinds import AnyKind, classes_of, definitions, gvk_of
 from pilothouse.operator.logs import LogFormat, configure_logging
 from pilothouse.operator.metrics import ControllerMetrics, count_client_requests
 from pilothouse.operator.reconciler import Reconciler, kinds_of_reconciler
@@ -305,6 +305,12 @@ class Manager:
         """Whether a reconciler has an event, a queued object or a running reconcile, now or `within` seconds."""
         leads = not self._election or self._term
         return self._running is not None and leads and any(one.is_busy(within) for one in self._controllers)
+
+    def enqueue(self, kind: AnyKind, key: str, *, cluster: str = "") -> None:
+        """Reconcile the object of this key now, in every reconciler of its kind."""
+        for controller in self._controllers:
+            if controller.gvk == gvk_of(kind) and controller.cluster.name == (cluster or self.cluster().name):
+                controller.enqueue(key)
 
     # Parts of the start
 
