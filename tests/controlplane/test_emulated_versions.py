@@ -27,3 +27,12 @@ async def test_the_emulated_version_is_shown_beside_the_version_of_the_binary() 
 async def test_the_minimum_compatibility_version_is_its_own() -> None:
     async with server(emulated_version="kube=1.36", min_compatibility_version="1.34", controllers="-*") as api:
         assert (await emulating(api))["minCompatibilityMinor"] == "34"
+
+
+async def test_kinds_that_are_newer_than_the_emulated_version_are_not_served() -> None:
+    policies, group = "mutatingadmissionpolicies", "/apis/admissionregistration.k8s.io"
+    async with server(controllers="-*") as own, server(emulated_version="1.35", controllers="-*") as older:
+        for api, names_it in ((own, True), (older, False)):
+            served = (await api.request("GET", f"{group}/v1")).json["resources"]
+            assert (policies in [each["name"] for each in served]) is names_it
+            assert (await api.request("GET", f"{group}/v1/{policies}")).status == (200 if names_it else 404)
