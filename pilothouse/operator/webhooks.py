@@ -72,22 +72,27 @@ class AdmissionRequest:
 
     @property
     def operation(self) -> str:
+        """CREATE, UPDATE, DELETE or CONNECT."""
         return str(self.json.get("operation") or "")
 
     @property
     def user(self) -> str:
+        """Name of the user who sent the request."""
         return str((self.json.get("userInfo") or {}).get("username") or "")
 
     @property
     def groups(self) -> list[str]:
+        """Groups of the user."""
         return list((self.json.get("userInfo") or {}).get("groups") or ())
 
     @property
     def subresource(self) -> str:
+        """Subresource of the request; empty for the object itself."""
         return str(self.json.get("subResource") or "")
 
     @property
     def dry_run(self) -> bool:
+        """Whether nothing will be stored."""
         return bool(self.json.get("dryRun"))
 
     def warn(self, text: str) -> None:

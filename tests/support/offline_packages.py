@@ -41,14 +41,18 @@ def write_wheel(folder: Path) -> Path:
     """Write a wheel of this repository's pilothouse, and return its path."""
     folder.mkdir()
     project = tomllib.loads((_REPOSITORY / "pyproject.toml").read_text())["project"]
-    scripts = "\n".join(f"{name} = {target}" for name, target in project["scripts"].items())
+    groups = {"console_scripts": project["scripts"], **project["entry-points"]}
+    entry_points = "".join(
+        "".join([f"[{group}]\n", *(f"{name} = {target}\n" for name, target in named.items())])
+        for group, named in groups.items()
+    )
     package = _REPOSITORY / "pilothouse"
     files = {
         str(path.relative_to(_REPOSITORY)): path.read_bytes()
         for path in package.rglob("*")
         if path.is_file() and path.parent.name != "__pycache__"
     }
-    info = {"entry_points.txt": f"[console_scripts]\n{scripts}\n"}
+    info = {"entry_points.txt": entry_points}
     return _write_wheel(folder, "pilothouse", _version(), files, requires=project["dependencies"], info=info)
 
 
