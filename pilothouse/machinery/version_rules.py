@@ -33,9 +33,19 @@ RULES = {
             since=37,
         ),
         VersionRule(
+            "DefinitionColumns",
+            "tables of CustomResourceDefinitions show scope, versions, names and whether they are established",
+            since=37,
+        ),
+        VersionRule(
             "FeatureGateDependencies",
             "an enabled feature gate whose dependencies are disabled stops the start",
             since=35,
+        ),
+        VersionRule(
+            "ItemDefaultsInOpenAPI",
+            "OpenAPI v3 declares zero values as defaults of list items and map values",
+            until=37,
         ),
         VersionRule(
             "LoopbackCertificateCheck",

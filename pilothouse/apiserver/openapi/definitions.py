@@ -18,6 +18,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.generated import declared_default, definitions
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, copy_compact
+from pilothouse.machinery.version_rules import holds
 
 V2_REFERENCE, V3_REFERENCE = "#/definitions/", "#/components/schemas/"
 
@@ -97,7 +98,10 @@ def _as_v3(name: str, schema: Json) -> Json:
     if name in _MANY_FORMS:
         return {"description": schema["description"]} | _MANY_FORMS[name]
     out = schema_as_v3(schema)
-    for field, default in defaults_of(name).items():
+    defaults = defaults_of(name)
+    if not holds("ItemDefaultsInOpenAPI"):
+        defaults = {field: default for field, default in defaults.items() if not default.depth}
+    for field, default in defaults.items():
         target = out["properties"][field]
         for _ in range(default.depth):
             target = next(target[key] for key in _CHILDREN if key in target)

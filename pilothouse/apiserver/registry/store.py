@@ -16,6 +16,7 @@ from dataclasses import replace
 from pilothouse.apiserver.registry import creating, deleting, listing, operations, updating
 from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
+from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.resource_version import parse_resource_version
 from pilothouse.apiserver.registry.stored_resource import StoredResource
 from pilothouse.apiserver.registry.strategy import NO_HOOKS, Hooks, Strategy
@@ -102,6 +103,12 @@ class RegistryStore(StoredResource):
     def with_strategy(self, strategy: Strategy) -> RegistryStore:
         """Return a view of the same objects with another strategy, such as the status subresource."""
         return self._view(strategy, self.hooks)
+
+    def with_resource(self, resource: Resource) -> RegistryStore:
+        """Return a view of the same objects with another declaration of the resource."""
+        view = self._view(resource.strategy, self.hooks)
+        view.resource = resource
+        return view
 
     def with_hooks(self, hooks: Hooks) -> RegistryStore:
         """Return a view of the same objects with other hooks."""

@@ -12,17 +12,19 @@ from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.operations import Deleted, RequestContext, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions, failed_precondition
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.table import CREATED_AT, NAME, Column
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.extensions.customresourcedefinitions import strategy
 from pilothouse.extensions.customresourcedefinitions.conditions import TERMINATING
-from pilothouse.kinds.conditions import Condition, set_condition
+from pilothouse.kinds.conditions import Condition, is_true, set_condition
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.codec.scheme import EXTENSIONS
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.names import GroupVersion
-from pilothouse.machinery.objects import metadata, name_of
+from pilothouse.machinery.objects import Json, items, metadata, name_of, text
 from pilothouse.machinery.times import now
+from pilothouse.machinery.version_rules import holds
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
@@ -69,4 +71,35 @@ class DefinitionStore(RegistryStore):
 def served_definitions(registry: DefinitionStore) -> list[ServedResource]:
     """Return the resource and its status subresource."""
     resources = served_with_status(registry, strategy.DefinitionStatusStrategy(), _DECODER)
+    if holds("DefinitionColumns"):
+        resources = [replace(resource, columns=_COLUMNS) for resource in resources]
     return [replace(resource, storage_version=_SHOWN_STORAGE_VERSION) for resource in resources]
+
+
+def _served_versions(obj: Json) -> str:
+    served = [version for version in items(obj, "spec", "versions") if version.get("served")]
+    return ",".join(sorted(text(version, "name") + "(storage)" * bool(version.get("storage")) for version in served))
+
+
+_COLUMNS = (
+    NAME,
+    Column("Scope", lambda obj: text(obj, "spec", "scope"), description="Cluster/Namespaced"),
+    Column("Versions", _served_versions, description="Served versions"),
+    CREATED_AT,
+    Column("Group", lambda obj: text(obj, "spec", "group"), priority=1, description="API group"),
+    Column("Kind", lambda obj: text(obj, "spec", "names", "kind"), priority=1, description="CustomResource kind"),
+    Column(
+        "ShortNames",
+        lambda obj: ",".join(items(obj, "spec", "names", "shortNames")),
+        priority=1,
+        description="Short names",
+    ),
+    Column(
+        "Established",
+        lambda obj: is_true(obj, "Established"),
+        type="boolean",
+        priority=1,
+        description="Established status",
+    ),
+)
+"""Columns of releases that print more than name and time."""

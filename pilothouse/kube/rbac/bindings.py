@@ -97,13 +97,22 @@ def _role(obj: Json) -> str:
     return f"{reference.get('kind', '')}/{reference.get('name', '')}"
 
 
-def _columns(kind: str, referable: str) -> list[Column]:
+class _RoleColumn(Column):
+    """Has the documentation of v1beta1, where the field was mutable."""
+
+    __slots__ = ()
+
+    @property
+    def definition(self) -> Json:
+        definition = super().definition
+        return definition | {"description": definition["description"].removesuffix(" This field is immutable.")}
+
+
+def _columns(kind: str) -> list[Column]:
     where = kind[0].lower() + kind[1:]
-    # The message of v1beta1, where the field was mutable.
-    unresolved = "If the RoleRef cannot be resolved, the Authorizer must return an error."
     return [
         NAME,
-        Column("Role", _role, description=f"RoleRef can {referable} in the global namespace. {unresolved}"),
+        _RoleColumn("Role", _role, documented=(f"io.k8s.api.rbac.v1.{kind}", "roleRef")),
         AGE,
         Column("Users", _subjects("User"), priority=1, description=f"Users in the {where}"),
         Column("Groups", _subjects("Group"), priority=1, description=f"Groups in the {where}"),
@@ -117,11 +126,11 @@ ROLE_BINDINGS = Resource(
     names=Names("rolebindings", kind="RoleBinding"),
     strategy=RoleBindingStrategy(),
     group=GROUP,
-    columns=_columns("RoleBinding", "reference a Role in the current namespace or a ClusterRole"),
+    columns=_columns("RoleBinding"),
 )
 CLUSTER_ROLE_BINDINGS = Resource(
     names=Names("clusterrolebindings", kind="ClusterRoleBinding"),
     strategy=ClusterRoleBindingStrategy(),
     group=GROUP,
-    columns=_columns("ClusterRoleBinding", "only reference a ClusterRole"),
+    columns=_columns("ClusterRoleBinding"),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.resource.device_classes import GROUP
@@ -100,3 +102,11 @@ DEVICE_TAINT_RULES = Resource(
         AGE,
     ],
 )
+
+STABLE_DEVICE_TAINT_RULES = replace(
+    DEVICE_TAINT_RULES,
+    strategy=StableDeviceTaintRuleStrategy(),
+    status=StableDeviceTaintRuleStatusStrategy(),
+    returns_deleted_object=False,
+)
+"""The same objects as v1 serves them."""

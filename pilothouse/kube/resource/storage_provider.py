@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
-from pilothouse.apiserver.registry.view import StatusStore
+from pilothouse.kube.api_lifecycle import in_storage_version
 from pilothouse.kube.core.namespaces import NAMESPACES
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.resource.claim_authorization import AdminAccess, AdminAccessStatus, ResourceClaimStatusStore
 from pilothouse.kube.resource.device_classes import DEVICE_CLASSES, GROUP
-from pilothouse.kube.resource.device_taint_rules import (
-    DEVICE_TAINT_RULES,
-    StableDeviceTaintRuleStatusStrategy,
-    StableDeviceTaintRuleStrategy,
-)
+from pilothouse.kube.resource.device_taint_rules import DEVICE_TAINT_RULES, STABLE_DEVICE_TAINT_RULES
 from pilothouse.kube.resource.resource_claim_templates import RESOURCE_CLAIM_TEMPLATES
 from pilothouse.kube.resource.resource_claims import RESOURCE_CLAIMS
 from pilothouse.kube.resource.resource_pool_status_requests import RESOURCE_POOL_STATUS_REQUESTS
@@ -51,10 +47,7 @@ class ResourceStorageProvider:
         if registries.is_enabled(DEVICE_TAINT_RULES, "v1", "v1beta2", "v1alpha3"):
             registry = registries.open(DEVICE_TAINT_RULES)
             rules = with_status(registry)
-            stable_rules = [
-                served(registry, registry.with_strategy(StableDeviceTaintRuleStrategy())),
-                served(registry, StatusStore(registry, StableDeviceTaintRuleStatusStrategy()), subresource="status"),
-            ]
+            stable_rules = with_status(registry.with_resource(in_storage_version(STABLE_DEVICE_TAINT_RULES)))
         versions = {
             _V1: in_version(_V1, [*resources, *stable_rules]),
             _V1BETA2: in_version(_V1BETA2, [*resources, *rules]),
