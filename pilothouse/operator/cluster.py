@@ -244,6 +244,8 @@ class Cluster:
         self._caches: dict[GroupVersionKind, KindCache] = {}
         self._mappings: dict[GroupVersionKind, RESTMapping] = {}
         self._running: list[asyncio.Task[None]] = []
+        self.missing: set[GroupVersionKind] = set()
+        """Declared kinds that the server does not serve yet."""
 
     def __str__(self) -> str:
         return f"cluster {self.name}" if self.name else "the cluster"
@@ -260,8 +262,11 @@ class Cluster:
         gvk, delay, logged = gvk_of(kind), _POLL.delays(), ""
         while True:
             try:
-                return await self.mapping(kind)
+                mapping = await self.mapping(kind)
+                self.missing.discard(gvk)
+                return mapping
             except NoMatch:
+                self.missing.add(gvk)
                 reason = (
                     "the server does not serve this kind; "
                     "install its CustomResourceDefinition, or use Manager(install_crds=True)"

@@ -81,13 +81,15 @@ class ReconcilerController:
         self._cls = type(reconciler)
         self._kind = kind_of_reconciler(self._cls)
         self.gvk = gvk_of(self._kind)
+        self._kinds = [gvk_of(kind) for kind in kinds_of_reconciler(self._cls)]
         self._read = reader_of(self._kind)
         self.name = name_of_reconciler(self._cls) + (f"@{cluster.name}" if cluster.name else "")
         self._metrics, self._registry, self._clock = metrics, registry, clock
         self._primary: KindCache | None = None
         self._controller: Controller[str] | None = None
         self._own_writes: dict[str, dict[str, str]] = {}  # key → version after our write → version before
-        self._stopping = False
+        self._stopping = asyncio.Event()
+        self._registrations: list[tuple[SharedIndexInformer, Registration]] = []
         self.running: dict[str, str] = {}
         """Running reconciles: key → id."""
         metrics.register(self.name, self._cls.concurrency)
@@ -113,23 +115,36 @@ class ReconcilerController:
         for cache in caches:
             await cache.wait_synced()
 
+    async def _prepared(self) -> bool:
+        """Prepare; return False if the controller was stopped meanwhile."""
+        preparing, stopped = asyncio.ensure_future(self.prepare()), asyncio.ensure_future(_wait(self._stopping))
+        try:
+            await asyncio.wait({preparing, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if stopped.done():
+                return False
+            preparing.result()
+            return True
+        finally:
+            preparing.cancel()
+            stopped.cancel()
+
     def is_busy(self, within: float = 0.0) -> bool:
         """Whether an event, a queued object or a running reconcile is left, or due `within` seconds."""
-        if self._primary is None:
-            return True
-        queue = None if self._controller is None else self._controller.queue
+        if self._controller is None:
+            return not self._stopping.is_set() and not self.cluster.missing & set(self._kinds)
         pending = any(informer.pending for cache in self.caches for informer in cache.informers.values())
-        return pending or bool(self.running) or (queue is not None and queue.is_busy(within))
+        synced = all(registration.has_synced() for _, registration in self._registrations)
+        return pending or not synced or bool(self.running) or self._controller.queue.is_busy(within)
 
     async def run(self, recorder: EventRecorder, *, stop_timeout: float) -> None:
         """Reconcile until `stop`, then let running reconciles finish within `stop_timeout` seconds."""
-        await self.prepare()
+        if not await self._prepared():
+            return
         self.reconciler._recorder = recorder
-        self._stopping = False
         queue: RateLimitingQueue[str] = RateLimitingQueue(
             self.name, rate_limiter=self.reconciler.rate_limiter(), registry=self._registry, clock=self._clock
         )
-        registrations = list(self._register(queue))
+        registrations = self._registrations = list(self._register(queue))
         self._controller = Controller(
             self.name,
             self._process,
@@ -150,7 +165,7 @@ class ReconcilerController:
 
     def stop(self) -> None:
         """Start no further reconcile. Queued objects are dropped: the next start lists all objects."""
-        self._stopping = True
+        self._stopping.set()
         if self._controller is not None:
             self._controller.stop()
 
@@ -271,8 +286,10 @@ class ReconcilerController:
     # Reconciles
 
     async def _process(self, key: str) -> Requeue | None:
-        if self._stopping:
+        if self._stopping.is_set():
             return None
+        if key in self.running:
+            raise TryAgain("an abandoned reconcile of the object is still running")
         started, reconcile_id = self._clock.now(), str(uuid.uuid4())
         RECONCILE.set({"controller": self.name, "object": key, "reconcileID": reconcile_id})
         self.running[key] = reconcile_id
@@ -411,6 +428,10 @@ class ReconcilerController:
             else:
                 self._record_own_write(base, written)
                 return
+
+
+async def _wait(event: asyncio.Event) -> None:
+    await event.wait()
 
 
 def merged_status(base: Json, before: Json, after: Json) -> Json:

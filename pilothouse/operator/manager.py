@@ -16,6 +16,7 @@ import signal
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -51,7 +52,10 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_ADDRESS = ":8080"
 _CANCEL_TIMEOUT = 5.0
-_EXIT_MARGIN = 5.0
+_EXIT_MARGIN = 20.0
+
+TERM: ContextVar[int] = ContextVar("the term of leadership in which a task was started")
+"""A reconcile that outlives its term writes nothing, even if the manager leads again."""
 
 Connection: TypeAlias = ClientConfig | Client
 Runnable: TypeAlias = Callable[["Manager"], Awaitable[None]]
@@ -130,6 +134,8 @@ class Manager:
         self._webhooks: WebhookServer | None = None
         self._elector: LeaderElector | None = None
         self._term = False
+        self._terms = 0
+        self._abandoned = False
         self._preparing: list[asyncio.Task[None]] = []
         self.loop: asyncio.AbstractEventLoop | None = None
         self._running: asyncio.Task[None] | None = None
@@ -186,21 +192,19 @@ class Manager:
             runner.run(self._main())
 
     async def _main(self) -> None:
-        loop, signals = asyncio.get_running_loop(), 0
+        loop, killers = asyncio.get_running_loop(), list[threading.Timer]()
 
         def on_signal(number: int, frame: FrameType | None) -> None:
-            nonlocal signals
-            signals += 1
-            if signals > 1:
+            if killers:
                 os._exit(128 + number)
-            deadline = self._shutdown_timeout + _CANCEL_TIMEOUT + _EXIT_MARGIN
-            killer = threading.Timer(deadline, _exit_after_hang)
-            killer.daemon = True
-            killer.start()
+            killers.append(threading.Timer(self._shutdown_timeout + _EXIT_MARGIN, _exit_after_hang))
+            killers[0].daemon = True
+            killers[0].start()
             loop.call_soon_threadsafe(self._stop.set)
 
         # Python's own handlers also run while a reconcile blocks the event loop.
-        previous = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
+        handled = (signal.SIGTERM, signal.SIGINT) if threading.current_thread() is threading.main_thread() else ()
+        previous = {number: signal.signal(number, on_signal) for number in handled}
         try:
             await self.start(bind=self.bind or DEFAULT_ADDRESS)
             count_client_requests(self.registry)
@@ -209,6 +213,10 @@ class Manager:
             await self.stop()
             for number, handler in previous.items():
                 signal.signal(number, handler)
+            for killer in killers:
+                killer.cancel()
+            if self._abandoned:
+                _exit_after_hang()  # the event loop would wait for abandoned reconciles
 
     async def __aenter__(self) -> Manager:
         try:
@@ -399,24 +407,29 @@ class Manager:
     async def _lead(self) -> None:
         """Reconcile until `stop` or until cancelled, which means that the lease is lost."""
         self._term = True
+        self._terms += 1
+        TERM.set(self._terms)
         recorders = {
             name: EventRecorder(cluster.client, EventSource(self.name), clock=self._clock)
             for name, cluster in self._clusters.items()
         }
         recording = [asyncio.ensure_future(recorder.run()) for recorder in recorders.values()]
-        working = [
+        controlling = [
             asyncio.ensure_future(
                 controller.run(recorders[controller.cluster.name], stop_timeout=self._shutdown_timeout)
             )
             for controller in self._controllers
         ]
-        working += [asyncio.ensure_future(_runnable(runnable, self)) for runnable in self.runnables]
+        running = [asyncio.ensure_future(_runnable(runnable, self)) for runnable in self.runnables]
+        working = [*controlling, *running]
         stopped = asyncio.ensure_future(_set(self._stop))
         try:
-            done, _ = await asyncio.wait({stopped, *working}, return_when=asyncio.FIRST_COMPLETED)
+            done = await _first_to_end_work(
+                {stopped, *working[: len(self._controllers)]}, working[len(self._controllers) :]
+            )
             for controller in self._controllers:
                 controller.stop()
-            for task in working[len(self._controllers) :]:
+            for task in running:
                 task.cancel()
             await self._end(working, self._shutdown_timeout)
             if not await self._flushed(recorders.values()):
@@ -448,6 +461,7 @@ class Manager:
             task.cancel()
         if pending:
             _, pending = await asyncio.wait(pending, timeout=_CANCEL_TIMEOUT)
+        self._abandoned = self._abandoned or bool(pending)
         for controller in self._controllers if pending else ():
             for key, reconcile_id in controller.running.items():
                 message = "controller %s: the reconcile %s of %s ignores its cancellation and is abandoned"
@@ -459,7 +473,7 @@ class Manager:
         """Raises NotLeading unless this manager may write."""
         if self._elector is None:
             return
-        if not self._term:
+        if not self._term or TERM.get(self._terms) != self._terms:
             raise NotLeading(f"manager {self.name} does not lead, and writes nothing")
         try:
             self._elector.check()
@@ -470,6 +484,17 @@ class Manager:
         waiting = [one.name for one, task in zip(self._controllers, self._preparing, strict=False) if not task.done()]
         if waiting or len(self._preparing) < len(self._controllers):
             raise RuntimeError(f"waiting for the caches of {', '.join(waiting) or 'all controllers'}")
+
+
+async def _first_to_end_work(
+    essential: set[asyncio.Task[None]], optional: Sequence[asyncio.Task[None]]
+) -> set[asyncio.Task[None]]:
+    """Return the finished tasks as soon as an essential task ends or an optional task fails."""
+    pending = essential | set(optional)
+    while True:
+        done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        if ended := {task for task in done if task in essential or task.cancelled() or task.exception()}:
+            return ended
 
 
 async def _all_done(tasks: Sequence[asyncio.Task[None]]) -> None:

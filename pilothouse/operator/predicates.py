@@ -5,13 +5,17 @@ An update from not deleting to deleting always passes, so that no predicate can 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, resource_version_of
 from pilothouse.machinery.selectors import labels
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,11 @@ def matches_labels(selector: str) -> Predicate:
 
 
 def passes_all(predicates: Iterable[Passes], event: Event) -> bool:
-    """Whether an event leads to a reconcile."""
+    """Whether an event leads to a reconcile. An event passes a predicate that raises."""
     if event.old is not None and event.new is not None and is_deleting(event.new) and not is_deleting(event.old):
         return True
-    return all(predicate(event) for predicate in predicates)
+    try:
+        return all(predicate(event) for predicate in predicates)
+    except Exception as error:
+        log_failed_attempt(logger, error, "a predicate failed, and the event passes")
+        return True

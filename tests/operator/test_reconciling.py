@@ -579,3 +579,39 @@ async def test_deleting_a_missing_object_raises_not_found(harbour: Harbour) -> N
     async with harbour.manager(Deleting):
         await harbour.boat("ann")
         await harbour.has_condition("ann", "Done")
+
+
+async def test_a_manager_that_waits_for_a_kind_is_idle_and_stops_at_once(harbour: Harbour) -> None:
+    @kind(group="never.example.com", version="v1")
+    class Never(Object):
+        size: int = 1
+
+    class NeverReconciler(Reconciler[Never]):
+        async def reconcile(self, never: Never) -> None: ...
+
+    async with Manager([NeverReconciler], config=harbour.client, graceful_shutdown_timeout=10 * PATIENCE) as manager:
+        await eventually(lambda: manager.cluster().missing)
+        assert not manager.is_busy()
+        await soon(manager.stop())
+
+
+async def test_a_runnable_may_end_and_a_failed_one_ends_the_manager(harbour: Harbour) -> None:
+    ended, fail = asyncio.Event(), asyncio.Event()
+
+    async def short(manager: Manager) -> None:
+        ended.set()
+
+    async def failing(manager: Manager) -> None:
+        await fail.wait()
+        raise RuntimeError("out of fuel")
+
+    manager = Manager([Counting], config=harbour.client, runnables=[short, failing])
+    await manager.start()
+    await soon(manager.wait_ready())
+    await soon(ended.wait())
+    assert manager.is_leading
+    fail.set()
+    with pytest.raises(RuntimeError, match="out of fuel"):
+        await soon(manager.wait())
+    with pytest.raises(RuntimeError, match="out of fuel"):
+        await soon(manager.stop())
