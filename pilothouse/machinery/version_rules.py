@@ -58,6 +58,11 @@ RULES = {
             since=35,
         ),
         VersionRule(
+            "TLSCurvePreferencesFlag",
+            "--tls-curve-preferences exists",
+            since=36,
+        ),
+        VersionRule(
             "StableStorageVersionMigrations",
             "the storage version migrator follows storagemigration.k8s.io/v1",
             since=37,

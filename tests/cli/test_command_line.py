@@ -108,3 +108,23 @@ def test_help_and_refusals_import_nothing_heavy() -> None:
     )
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (outcome.returncode, outcome.stderr) == (0, "Error: unknown flag: --nope\n")
+
+
+@pytest.mark.parametrize(
+    ("version", "flag", "reason"),
+    [
+        ("1.34", "--min-compatibility-version=1.33", "unknown flag: --min-compatibility-version"),
+        ("1.35", "--tls-curve-preferences=X25519", "unknown flag: --tls-curve-preferences"),
+        ("1.36", "--tls-curve-preferences=X25519", "--tls-curve-preferences is not supported by this version"),
+        (
+            "1.34",
+            "--feature-gates=ConstrainedImpersonation=true",
+            "unrecognized feature gate: ConstrainedImpersonation",
+        ),
+        ("1.37", "--emulated-version=1.33", "[emulation version 1.33 is not between [1.34, 1.37.0], minCompat"),
+    ],
+)
+def test_flags_and_gates_are_those_of_the_version(version: str, flag: str, reason: str) -> None:
+    command = [sys.executable, "-m", "pilothouse.cli.main", "serve", f"--kubernetes-version={version}", flag]
+    refused = subprocess.run(command, text=True, capture_output=True, check=False)
+    assert (refused.returncode, refused.stderr.startswith(f"Error: {reason}")) == (1, True), refused.stderr

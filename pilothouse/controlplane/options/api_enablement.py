@@ -157,11 +157,13 @@ class CompatibilityOptions:
         if not oldest <= self.min_compatibility <= self.emulated:
             allowed = f"[1.{oldest}, 1.{self.emulated}]"
             yield f"minCompatibilityVersion version 1.{self.min_compatibility} is not between {allowed}"
-        if self.emulated == own.minor:
-            if self.emulation_forward_compatible:
-                yield f"ServerRunOptions.EmulationForwardCompatible {_SAME_VERSION}"
-            if self.runtime_config_emulation_forward_compatible:
-                yield f"ServerRunOptions.RuntimeConfigEmulationForwardCompatible {_SAME_VERSION}"
+        is_own = self.emulated == own.minor
+        for name, value in (
+            ("EmulationForwardCompatible", self.emulation_forward_compatible),
+            ("RuntimeConfigEmulationForwardCompatible", self.runtime_config_emulation_forward_compatible),
+        ):
+            if value:
+                yield f"ServerRunOptions.{name} {_SAME_VERSION if is_own else 'is not supported by this version'}"
 
 
 def _oldest() -> int:

@@ -163,11 +163,19 @@ class Options:
                 yield f"--testing needs one process that serves, not --workers={self.pilothouse.workers}"
 
 
+_FLAGS_OF_RULES = {
+    MIN_COMPATIBILITY_VERSION: "MinCompatibilityVersionFlag",
+    "tls-curve-preferences": "TLSCurvePreferencesFlag",
+}
+"""flag -> rule of the Kubernetes versions that have the flag; other flags exist in every version"""
+
+
 def all_flags() -> list[Flag]:
+    """Return the flags of the release of this process."""
     flags = [flag for section in SECTIONS.values() for flag in flags_of(section)]
-    if not version_rules.holds("MinCompatibilityVersionFlag"):
-        flags = [flag for flag in flags if flag.name != MIN_COMPATIBILITY_VERSION]
-    return [*flags, *upstream_flags.WITHOUT_EFFECT, *upstream_flags.UNSUPPORTED]
+    flags += [*upstream_flags.WITHOUT_EFFECT, *upstream_flags.UNSUPPORTED]
+    missing = {name for name, rule in _FLAGS_OF_RULES.items() if not version_rules.holds(rule)}
+    return [flag for flag in flags if flag.name not in missing]
 
 
 def shown_flags(arguments: Iterable[str]) -> Iterator[tuple[str, str]]:

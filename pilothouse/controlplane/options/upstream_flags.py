@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from pilothouse.machinery import release
 from pilothouse.machinery.flags import BOOL, DURATION, INT, STRING, STRINGS, Flag, FlagType
 
 WITHOUT_EFFECT_TITLE = "accepted without effect"
@@ -39,10 +40,6 @@ REFUSED_VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "default-watch-cache-size": (_is_off, "watch caches can not be turned off"),
     "etcd-count-metric-poll-period": (_is_off, "the metric can not be turned off"),
     "etcd-db-metric-poll-interval": (_is_off, "the metric can not be turned off"),
-    "show-hidden-metrics-for-version": (
-        lambda version: version not in ("", "1.35"),
-        "must be omitted or have the value '1.35': only the previous minor version is allowed",
-    ),
     "watch-cache-sizes": (
         lambda sizes: any(size.partition("#")[2].strip() == "0" for size in sizes),
         "watch caches can not be turned off",
@@ -51,10 +48,17 @@ REFUSED_VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
 """flag -> (predicate of rejected values, message)."""
 
 
+_HIDDEN_METRICS = "show-hidden-metrics-for-version"
+
+
 def refused_values(values: Mapping[str, Any]) -> Iterator[str]:
     for name, (is_refused, reason) in REFUSED_VALUES.items():
         if name in values and is_refused(values[name]):
             yield f"--{name}: {reason}"
+    before = f"1.{release.current().minor - 1}"
+    if values.get(_HIDDEN_METRICS, "") not in ("", before):
+        reason = f"must be omitted or have the value '{before}': only the previous minor version is allowed"
+        yield f"--{_HIDDEN_METRICS}: {reason}"
 
 
 _UNSUPPORTED_BOOLEANS = """
