@@ -41,7 +41,13 @@ from pilothouse.operator.kinds import AnyKind, classes_of, definitions, gvk_of
 from pilothouse.operator.logs import LogFormat, configure_logging
 from pilothouse.operator.metrics import ControllerMetrics, count_client_requests
 from pilothouse.operator.reconciler import Reconciler, kinds_of_reconciler
-from pilothouse.operator.webhooks import CertifiedAddress, WebhookOptions, conversion_kinds, has_webhooks
+from pilothouse.operator.webhooks import (
+    CertifiedAddress,
+    WebhookOptions,
+    conversion_kinds,
+    has_webhooks,
+    is_webhooks_only,
+)
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -250,6 +256,7 @@ class Manager:
             self._controller(reconciler, cluster, metrics)
             for reconciler in self._reconcilers
             for cluster in self._clusters.values()
+            if not is_webhooks_only(type(reconciler))
             if type(reconciler).clusters is None or cluster.name in (type(reconciler).clusters or ())
         ]
         if bind is not None:
@@ -333,8 +340,7 @@ class Manager:
     def _controller(
         self, reconciler: Reconciler[Any], cluster: Cluster, metrics: ControllerMetrics
     ) -> ReconcilerController:
-        own = copy.copy(reconciler)
-        own.cluster, own.manager_name = cluster, self.name
+        own = _bound(reconciler, cluster, self.name)
         return ReconcilerController(own, cluster, metrics=metrics, registry=self.registry, clock=self._clock)
 
     async def _serve_endpoints(self, bind: str) -> None:
@@ -371,6 +377,7 @@ class Manager:
             return
         first = next(iter(self._clusters.values()))
         own = [controller.reconciler for controller in self._controllers if controller.cluster is first]
+        own += [_bound(each, first, self.name) for each in self._reconcilers if is_webhooks_only(type(each))]
         self._webhooks = WebhookServer.of(self.name, own, options, registry=self.registry)
         await self._webhooks.start(client)
         logger.info("serving webhooks on port %d", self._webhooks.port)
@@ -507,6 +514,13 @@ async def _set(event: asyncio.Event) -> None:
 
 async def _runnable(runnable: Runnable, manager: Manager) -> None:
     await runnable(manager)
+
+
+def _bound(reconciler: Reconciler[Any], cluster: Cluster, name: str) -> Reconciler[Any]:
+    """Return a copy of the reconciler that works for the cluster."""
+    own = copy.copy(reconciler)
+    own.cluster, own.manager_name = cluster, name
+    return own
 
 
 def _default_name(reconcilers: Sequence[Reconciler[Any]]) -> str:

@@ -191,7 +191,8 @@ def validating(method: Any = None, /, **options: Any) -> Any:
 
     The method receives the object (on DELETE, the deleted object), and, if it has parameters of these names, `old` (the
     replaced object, or None) and `request` (the `AdmissionRequest`). It denies the request by raising `Denied` or an
-    API error, or by returning or yielding field errors. The method may be async.
+    API error, or by returning or yielding field errors. The method may be async. A reconciler without `reconcile` only
+    serves its webhooks.
 
     >>> from pilothouse.operator import Reconciler, validating
     >>> from pilothouse.builder import required
@@ -315,6 +316,11 @@ def conversion_kinds(reconciler: type[Reconciler[Any]]) -> Iterator[type[Any]]:
 def has_webhooks(reconciler: type[Reconciler[Any]]) -> bool:
     """Whether the reconciler declares webhooks or conversions."""
     return next(declared_methods(reconciler), None) is not None
+
+
+def is_webhooks_only(reconciler: type[Reconciler[Any]]) -> bool:
+    """Whether the class has webhooks and no `reconcile`: a manager serves the webhooks, and watches nothing."""
+    return reconciler.reconcile is Reconciler.reconcile and has_webhooks(reconciler)
 
 
 def plural_of_kind(kind: AnyKind) -> str:

@@ -19,6 +19,7 @@ from pilothouse.operator.webhooks import (
     conversion_kinds,
     conversions,
     definition_name,
+    is_webhooks_only,
     plural_of_kind,
 )
 from pilothouse.scaffold.names import ScaffoldError
@@ -128,7 +129,8 @@ def _uses(reconciler: AnyReconciler) -> Iterator[Use]:
     kind = kind_of_reconciler(reconciler)
     has_status = kind_of(kind).status is not None if isinstance(kind, type) else True
     group, resource = _resource(kind)
-    yield from primary_uses(group, resource, has_status=has_status, has_finalizer=bool(reconciler.finalizer))
+    if not is_webhooks_only(reconciler):
+        yield from primary_uses(group, resource, has_status=has_status, has_finalizer=bool(reconciler.finalizer))
     for owned in reconciler.owns:
         yield owned_use(*_resource(owned))
     for read in (*(watch.kind for watch in reconciler.watches), *reconciler.reads):

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.exposition import generate_latest
 
 from pilothouse.builder import Errors, Minimum, forbidden
-from pilothouse.errors import Forbidden, Invalid
+from pilothouse.errors import BadRequest, Forbidden, Invalid
 from pilothouse.operator import (
     AdmissionRequest,
     Denied,
@@ -97,3 +97,25 @@ async def test_the_address_of_the_fixture_serves(pilothouse: API, kube_client: A
         backups = kube_client.resource("demo.example.com/v1", "backups", namespace="default")
         stored = await backups.create(backup("a", volume="a"))
         assert stored["spec"]["keep"] == 7
+
+
+class ConfigMapPolicy(Reconciler[Any]):
+    kind = "v1 ConfigMap"
+
+    @validating(operations=["CREATE"], namespace_selector={"matchLabels": {"team": "a"}})
+    def needs_labels(self, config: Json, request: AdmissionRequest) -> None:
+        request.warn(f"{request.operation} by {request.user}")
+        if "labels" not in config["metadata"]:
+            raise Denied("set a label", code=400, reason="BadRequest")
+
+
+async def test_a_reconciler_without_reconcile_only_serves_its_webhooks(pilothouse: API, kube_client: Any) -> None:
+    team = {"metadata": {"name": "team", "labels": {"team": "a"}}}
+    await kube_client.resource("v1", "namespaces").create(team)
+    async with Manager([ConfigMapPolicy], name="policy", config=pilothouse.config()) as manager:
+        await manager.wait_ready()
+        assert manager.reconcilers == []
+        with pytest.raises(BadRequest, match="set a label"):
+            await kube_client.resource("v1", "configmaps", namespace="team").create({"metadata": {"name": "b"}})
+        elsewhere = kube_client.resource("v1", "configmaps", namespace="default")
+        assert await elsewhere.create({"metadata": {"name": "b"}})
