@@ -11,7 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pilothouse.machinery.field import FieldError
+from pilothouse.machinery.field import (
+    FieldError,
+    in_order_of_report,
+)
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupKind, GroupResource
 from pilothouse.machinery.status_error import NO_RESOURCE, StatusError, aggregate, details_of
@@ -229,8 +232,9 @@ class Invalid(StatusError):
 
     @classmethod
     def of(cls, kind: GroupKind, name: str, errors: Iterable[FieldError]) -> Invalid:
-        """Return the error. Causes keep duplicates, the message does not; beyond `MOST_ERRORS` it counts the rest."""
-        all_errors = list(errors)
+        """Return the error. The message has no duplicates, nor have causes since 1.37. Beyond `MOST_ERRORS` the
+        message counts the rest."""
+        all_errors = in_order_of_report(errors)
         reported = all_errors[:MOST_ERRORS]
         causes = [{"reason": e.type.value, "message": e.body, "field": e.field} for e in reported]
         message = f"{kind} {quote(name)} is invalid" + (f": {aggregate(map(str, reported))}" if reported else "")

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.checkpoints import checkpoint
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import escape_html, quote
@@ -118,6 +119,8 @@ class FieldError:
     field: str
     value: Any = OMIT_VALUE
     detail: str = ""
+    declared: bool = False
+    """Whether declarative validation reports the error, after all other errors."""
 
     @property
     def body(self) -> str:
@@ -129,6 +132,25 @@ class FieldError:
 
     def __str__(self) -> str:
         return f"{self.field}: {self.body}"
+
+
+def declared(error: FieldError, detail: str = "") -> FieldError:
+    """Return an error of a check that upstream's types declare since 1.37: reported last, with another detail."""
+    if not version_rules.holds("DeclaredValidation"):
+        return error
+    if error.type is ErrorType.NOT_SUPPORTED:
+        detail = error.detail
+    return FieldError(error.type, error.field, error.value, detail, declared=True)
+
+
+def in_order_of_report(errors: Iterable[FieldError]) -> list[FieldError]:
+    """Return the errors in the order of a response. Since 1.37, declared errors come last and none is repeated."""
+    found = list(errors)
+    if len(found) < 2 or not version_rules.holds("DeclaredValidation"):
+        return found
+    once = {(error.field, error.body): error for error in reversed(found)}
+    kept = set(map(id, once.values()))
+    return sorted((error for error in found if id(error) in kept), key=lambda error: error.declared)
 
 
 Errors: TypeAlias = Iterator[FieldError]

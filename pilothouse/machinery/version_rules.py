@@ -33,6 +33,11 @@ RULES = {
             since=37,
         ),
         VersionRule(
+            "DeclaredValidation",
+            "checks that upstream's types declare are reported last, once, and in the words of declarations",
+            since=37,
+        ),
+        VersionRule(
             "DefinitionColumns",
             "tables of CustomResourceDefinitions show scope, versions, names and whether they are established",
             since=37,
@@ -41,6 +46,11 @@ RULES = {
             "FeatureGateDependencies",
             "an enabled feature gate whose dependencies are disabled stops the start",
             since=35,
+        ),
+        VersionRule(
+            "IndexedOwnerReferences",
+            "errors of owner references name the index of the reference; empty fields are required values",
+            since=37,
         ),
         VersionRule(
             "ItemDefaultsInOpenAPI",
@@ -58,14 +68,19 @@ RULES = {
             since=35,
         ),
         VersionRule(
-            "TLSCurvePreferencesFlag",
-            "--tls-curve-preferences exists",
-            since=36,
+            "PatchesAreDecodedFirst",
+            "a patch that is not JSON or YAML is rejected before the object is read, in other words",
+            since=37,
         ),
         VersionRule(
             "StableStorageVersionMigrations",
             "the storage version migrator follows storagemigration.k8s.io/v1",
             since=37,
+        ),
+        VersionRule(
+            "TLSCurvePreferencesFlag",
+            "--tls-curve-preferences exists",
+            since=36,
         ),
     )
 }

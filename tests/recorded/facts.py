@@ -66,7 +66,12 @@ def _columns(call: Call, discovery: dict[str, Any]) -> dict[str, Any]:
 
 
 def _object(item: dict[str, Any]) -> dict[str, Any]:
-    metadata = item["metadata"]
+    """Return an object as the recorded facts have it: namespaced objects are without annotations."""
+    metadata = {
+        key: value
+        for key, value in item["metadata"].items()
+        if key != "annotations" or "namespace" not in item["metadata"]
+    }
     kept = {key: value for key, value in item.items() if key not in ("metadata", "status", "kind", "apiVersion")}
     return kept | {key: metadata[key] for key in ("name", "namespace", "labels", "annotations") if metadata.get(key)}
 

@@ -43,9 +43,11 @@ def main() -> None:
 
 
 def _facts(call: Call) -> dict[str, list[Any]]:
-    folder = recorded("facts")
-    facts = facts_of(call)
-    return {name: list(edits_between(json.loads((folder / name).read_text()), facts[name])) for name in sorted(facts)}
+    folder, edits = recorded("facts"), {}
+    for name, facts in facts_of(call).items():
+        base = json.loads((folder / name).read_text()) if (folder / name).exists() else None
+        edits[name] = list(edits_between(base, facts))
+    return edits
 
 
 def _scenarios(call: Call) -> list[tuple[str, list[Any]]]:

@@ -72,7 +72,7 @@ def main() -> int:
     if not files:
         print("nothing to replay")
         return 0
-    with _server(args.kubeconfig, args.workers, version) as call:
+    with server_of(version, args.workers, args.kubeconfig) as call:
         results = [_replay(call, file, args) for file in files]
     passed, total = sum(ok for ok, _ in results), sum(count for _, count in results)
     print(f"{passed} passed, {total - passed} failed")
@@ -81,7 +81,8 @@ def main() -> int:
 
 
 @contextmanager
-def _server(kubeconfig: Path | None, workers: str, version: str) -> Iterator[Call]:
+def server_of(version: str, workers: str = "1", kubeconfig: Path | None = None) -> Iterator[Call]:
+    """Run a server of a version with the recorded server's flags, or take the one of the kubeconfig."""
     if kubeconfig is not None:
         yield _caller_of(kubeconfig)
         return

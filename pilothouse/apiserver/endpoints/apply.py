@@ -6,6 +6,7 @@ from pilothouse.apiserver.endpoints.negotiation import APPLY_CBOR_PATCH, content
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.codec.body_errors import CONVERTING, strict_warnings
 from pilothouse.machinery.codec.json import JsonError, parse, printed_numbers, untyped
 from pilothouse.machinery.codec.yaml import ParsedYaml, parse_yaml
@@ -51,18 +52,23 @@ class ApplyMechanism:
             return
         reason = CONVERTING + self.configuration.strict_error
         if self.options.field_validation == "Strict":
-            raise BadRequest(f"error strict decoding YAML: {reason}")
+            raise BadRequest(f"error strict decoding {_source()}: {reason}")
         self.request.warnings.extend(strict_warnings(reason))
+
+
+def _source() -> str:
+    return "patch" if version_rules.holds("PatchesAreDecodedFirst") else "YAML"
 
 
 def _parse(body: bytes) -> ParsedYaml:
     try:
         parsed = _parse_json(body) or _parse_yaml(body)
     except YamlError as error:
-        raise BadRequest(f"error decoding YAML: {CONVERTING}{error}") from None
+        problem = "encoding patch" if version_rules.holds("PatchesAreDecodedFirst") else "decoding YAML"
+        raise BadRequest(f"error {problem}: {CONVERTING}{error}") from None
     if parsed.value is not None and not isinstance(parsed.value, dict):
         reason = not_an_object(parsed.value)
-        raise BadRequest(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {reason}")
+        raise BadRequest(f"error decoding {_source()}: error unmarshaling JSON: while decoding JSON: {reason}")
     return parsed
 
 
@@ -80,12 +86,11 @@ def _parse_cbor(body: bytes) -> ParsedYaml:
     try:
         value = decode(body)
     except CborError as error:
-        raise BadRequest(f"error decoding YAML: {error}") from None
+        raise BadRequest(f"error decoding {_source()}: {error}") from None
     if value is not None and not isinstance(value, dict):
         found = word_for(decode(body, tell_bytes=True))
-        raise BadRequest(
-            f"error decoding YAML: cbor: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
-        )
+        reason = f"cbor: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+        raise BadRequest(f"error decoding {_source()}: {reason}")
     return ParsedYaml(value)
 
 

@@ -16,7 +16,7 @@ from pilothouse.apiserver.endpoints.serializers.interface import ListFrame, List
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.offload import offload_by_size
 from pilothouse.apiserver.registry.operations import ListResult
-from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS
+from pilothouse.apiserver.registry.table import CREATED_AT
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotAcceptable
@@ -84,7 +84,7 @@ async def list_view(
         include = transform.include_object(request)
         frame = ListFrame(
             transform.table(scope, target, list_metadata(result)),
-            null_when_empty=scope.served.columns == DEFAULT_COLUMNS,
+            null_when_empty=CREATED_AT in scope.served.columns,
         )
         objects = await _in_row_order(scope, result.objects)
         return MadeItems(frame, objects, lambda stored: transform.row(scope, target, stored.parse(), include))

@@ -11,9 +11,13 @@ from pilothouse.apiserver.endpoints.decoding import DecodedObject
 from pilothouse.apiserver.endpoints.negotiation import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.codec.json import JsonError, ParsedJson, dump_spelled, parse_printed, parse_spelled
 from pilothouse.machinery.errors import BadRequest, Invalid, RequestEntityTooLarge
-from pilothouse.machinery.field import invalid, root
+from pilothouse.machinery.field import (
+    invalid,
+    root,
+)
 from pilothouse.machinery.gofmt import escape_html, go_value, not_an_object
 from pilothouse.machinery.names import GroupKind
 from pilothouse.machinery.objects import METADATA_ORDER, Json, metadata
@@ -62,6 +66,8 @@ class _Patcher:
         return parse_spelled(body)
 
     def decoding_error(self, body: bytes, error: JsonError) -> str:
+        if version_rules.holds("PatchesAreDecodedFirst"):
+            return "invalid JSON patch"
         return f"error decoding patch: {error}" if self.strict else self.unchecked_error(body, error)
 
     def unchecked_error(self, body: bytes, error: JsonError) -> str:

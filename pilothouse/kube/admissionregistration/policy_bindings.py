@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from pilothouse.apiserver.registry.table import Column
 from pilothouse.kube.admissionregistration import match_resources, strategy
 from pilothouse.kube.validation.fields import follow, one_of
-from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, root
+from pilothouse.machinery.field import (
+    Errors,
+    Path,
+    declared,
+    duplicate,
+    invalid,
+    required,
+    root,
+)
 from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.names import name_is_dns_subdomain
 
@@ -28,7 +36,7 @@ class PolicyBindingStrategy(strategy.AdmissionRegistrationStrategy):
         if name := text(spec, "policyName"):
             yield from follow(name_is_dns_subdomain, name, path.child("policyName"))
         else:
-            yield required(path.child("policyName"))
+            yield declared(required(path.child("policyName")))
         yield from match_resources.validate_param_ref(spec.get("paramRef"), path.child("paramRef"))
         yield from match_resources.validate_match_resources(spec.get("matchResources"), path.child("matchResources"))
         yield from self.validate_own(spec, path)

@@ -18,10 +18,18 @@ from pilothouse.kube.validation.fields import dns_label, nonnegative, one_of
 from pilothouse.kube.validation.replicated_templates import validate_labels_match, validate_runs_forever
 from pilothouse.kube.validation.selectors import selector_of, shown_selector
 from pilothouse.kube.validation.volume_claims import validate_claim_spec
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.field import Errors, Path, forbidden, invalid, root
+from pilothouse.machinery.field import (
+    Errors,
+    Path,
+    forbidden,
+    invalid,
+    root,
+)
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, annotations_of, items, labels_of, name_of, number, part, text
+from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE
 from pilothouse.machinery.validation.labels import validate_labels
 from pilothouse.machinery.validation.names import name_is_dns_label
 from pilothouse.machinery.validation.object_meta import validate_annotations
@@ -131,8 +139,14 @@ def _validate_stateful_set_update(spec: Json, old: Json, path: Path) -> Errors:
     if any(validate_stateful_set_spec(old, path, rules)):
         rules = replace(rules, any_template=True)
     yield from validate_stateful_set_spec(spec, path, rules)
-    if not same_spec(_fixed(spec), _fixed(old)):
+    if same_spec(_fixed(spec), _fixed(old)):
+        return
+    if not version_rules.holds("DeclaredValidation"):
         yield forbidden(path, _FORBIDDEN_UPDATE)
+        return
+    for field in ("selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy"):
+        if not same_spec({field: spec.get(field)}, {field: old.get(field)}):
+            yield invalid(path.child(field), spec.get(field), FIELD_IMMUTABLE)
 
 
 def _fixed(spec: Json) -> Json:

@@ -10,9 +10,16 @@ from pilothouse.apiserver.registry.operations import RequestContext, Result, Val
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.kube.authorization.attributes import Question, question_of, subject_of
 from pilothouse.kube.validation.internal_structs import TEXT, pointer, struct
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Invalid
-from pilothouse.machinery.field import Errors, Path, invalid, required, root
+from pilothouse.machinery.field import (
+    Errors,
+    Path,
+    invalid,
+    required,
+    root,
+)
 from pilothouse.machinery.names import GroupKind
 from pilothouse.machinery.objects import Json, items, namespace_of, part, text
 from pilothouse.machinery.schema.printing import object_meta_in_messages
@@ -152,12 +159,16 @@ def _validate_subject_spec(spec: Json) -> Errors:
 
 def _validate_question(spec: Json) -> Errors:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    on_spec = version_rules.holds("DeclaredValidation")
+    either = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
     if resource is not None and path is not None:
-        reason = "cannot be specified in combination with resourceAttributes"
-        yield invalid(root("spec", "nonResourceAttributes"), _shown_path(path), reason)
+        if on_spec:
+            yield invalid(root("spec"), _shown_path(path), either)
+        else:
+            reason = "cannot be specified in combination with resourceAttributes"
+            yield invalid(root("spec", "nonResourceAttributes"), _shown_path(path), reason)
     if resource is None and path is None:
-        reason = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        yield invalid(root("spec", "resourceAttributes"), None, reason)
+        yield invalid(root("spec") if on_spec else root("spec", "resourceAttributes"), None, either)
 
 
 def _validate_metadata(obj: Json, *allowed: str) -> Errors:

@@ -1,19 +1,21 @@
-"""HorizontalPodAutoscalers, stored as autoscaling/v2. The generation is not incremented."""
+"""HorizontalPodAutoscalers, stored as autoscaling/v2. Before 1.37, the generation is not incremented."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from pilothouse.apiserver.registry.metadata import carry_over
+from pilothouse.apiserver.registry.metadata import begin_generation, carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.autoscaling.defaults import KIND, default_autoscaler_spec
 from pilothouse.kube.autoscaling.v1 import drop_annotations
 from pilothouse.kube.autoscaling.validation import validate_autoscaler_spec
 from pilothouse.kube.strategy import KubeStrategy, StatusSubresource, drop_disabled, gated, zero_value
 from pilothouse.kube.validation.replica_counts import validate_counts
 from pilothouse.machinery.field import Errors, root
-from pilothouse.machinery.objects import Json, items, number, part, text
+from pilothouse.machinery.objects import Json, items, metadata, number, part, text
+from pilothouse.machinery.validation.immutable import semantically_equal
 
 _SPEC = "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec"
 
@@ -47,11 +49,15 @@ class HorizontalPodAutoscalerStrategy(KubeStrategy):
 
     def prepare_for_create(self, obj: Json) -> None:
         obj["status"] = zero_value(KIND, "status")
+        if enabled("HPAGeneration"):
+            metadata(obj)["generation"] = 1
         drop_disabled(obj["spec"], None, _GATED_FIELDS)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         carry_over(obj, old, "status")
         drop_disabled(obj["spec"], old["spec"], _GATED_FIELDS)
+        if enabled("HPAGeneration") and not semantically_equal(obj["spec"], old["spec"]):
+            begin_generation(obj, old)
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)

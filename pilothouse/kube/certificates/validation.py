@@ -6,8 +6,18 @@ from pilothouse.kube.certificates.x509 import certificate_problem, request_probl
 from pilothouse.kube.core.pods.internal_form import difference
 from pilothouse.kube.validation.domains import validate_signer_name
 from pilothouse.kube.validation.fields import required_one_of
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.field import Errors, duplicate, forbidden, invalid, not_supported, required, root
+from pilothouse.machinery.field import (
+    Errors,
+    declared,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+    root,
+)
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, items, part, text
 
@@ -116,7 +126,12 @@ def validate_request(obj: Json, tolerated: Tolerated = NOTHING) -> Errors:
         yield from required_one_of(text(condition, "status"), path.child("status"), statuses)
         other = {APPROVED: DENIED, DENIED: APPROVED}.get(kind)
         if other in seen and not tolerated.both_decisions:
-            yield invalid(_CONDITIONS, kind, "Approved and Denied conditions are mutually exclusive")
+            if version_rules.holds("DeclaredValidation"):
+                decisions = [f'conditions[{{"type": "{each}"}}]' for each in (APPROVED, DENIED)]
+                reason = f"must specify at most one of: {', '.join(f'`{each}`' for each in decisions)}"
+                yield declared(invalid(_CONDITIONS, f"{{{', '.join(decisions)}}}", reason), reason)
+            else:
+                yield invalid(_CONDITIONS, kind, "Approved and Denied conditions are mutually exclusive")
         if kind in seen and not tolerated.duplicate_conditions:
             yield duplicate(path.child("type"), kind)
         seen.append(kind)

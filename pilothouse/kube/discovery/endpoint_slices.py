@@ -11,10 +11,10 @@ from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation import fields
 from pilothouse.kube.validation.addresses import IPV4, IPV6, endpoint_ip, ip_family, legacy_ip, warnings_for_ip
 from pilothouse.kube.validation.domains import fully_qualified_domain_name
-from pilothouse.machinery import field
+from pilothouse.machinery import field, version_rules
 from pilothouse.machinery.objects import Json, labels_of, metadata
 from pilothouse.machinery.validation.addresses import is_valid_ip
-from pilothouse.machinery.validation.immutable import semantically_equal, validate_immutable_field
+from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
 from pilothouse.machinery.validation.labels import validate_labels
 from pilothouse.machinery.validation.names import is_dns1123_subdomain, is_valid_label_value
 
@@ -69,7 +69,9 @@ class EndpointSliceStrategy(KubeStrategy):
         if not semantically_equal(obj.get("endpoints"), old.get("endpoints")):
             yield from _validate_endpoints(obj)
         new, before = obj.get("addressType") or "", old.get("addressType") or ""
-        yield from validate_immutable_field(new, before, field.root("addressType"))
+        shown = None if version_rules.holds("DeclaredValidation") else new
+        if new != before:
+            yield field.declared(field.invalid(field.root("addressType"), shown, FIELD_IMMUTABLE), FIELD_IMMUTABLE)
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         if obj.get("addressType") == "FQDN":
@@ -203,7 +205,7 @@ def validate_endpoints(endpoints: list[Json], address_type: str, path: field.Pat
 
 def _validate_addresses(addresses: list[str], address_type: str, path: field.Path) -> field.Errors:
     if not addresses:
-        yield field.required(path, "must contain at least 1 address")
+        yield field.declared(field.required(path, "must contain at least 1 address"))
     elif len(addresses) > MAX_ADDRESSES:
         yield field.too_many(path, len(addresses), MAX_ADDRESSES)
     for position, address in enumerate(addresses):

@@ -13,7 +13,17 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import KubeStrategy, SpecAndStatusStrategy
 from pilothouse.kube.validation.fields import required_one_of
 from pilothouse.kube.validation.internal_structs import ANY, NUMBER, TEXT, pointer, struct
-from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required, root
+from pilothouse.machinery import version_rules
+from pilothouse.machinery.field import (
+    Errors,
+    Path,
+    declared,
+    duplicate,
+    forbidden,
+    invalid,
+    required,
+    root,
+)
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, annotations_of, items, name_of, number, part, text
 from pilothouse.machinery.validation.immutable import semantically_equal
@@ -116,7 +126,11 @@ def _validate_spec(spec: Json, name: str, path: Path) -> Errors:
         yield invalid(path.child("type"), kind, "must be 'Exempt' if and only if `name` is 'exempt'")
     if kind == "Exempt":
         if limited is not None:
-            yield forbidden(path.child("limited"), "must be nil if the type is not Limited")
+            yield declared(forbidden(path.child("limited"), "must be nil if the type is not Limited"))
+            if version_rules.holds("DeclaredValidation"):
+                response = part(limited, "limitResponse")
+                kind_path = path.child("limited", "limitResponse", "type")
+                yield from map(declared, required_one_of(text(response, "type"), kind_path, ("Queue", "Reject")))
         if exempt is not None:
             exempt_path = path.child("exempt")
             if (shares := number(exempt, "nominalConcurrencyShares")) < 0:
@@ -126,7 +140,7 @@ def _validate_spec(spec: Json, name: str, path: Path) -> Errors:
         if exempt is not None:
             yield forbidden(path.child("exempt"), "must be nil if the type is Limited")
         if limited is None:
-            yield required(path.child("limited"), "must not be empty when type is Limited")
+            yield declared(required(path.child("limited"), "must not be empty when type is Limited"))
         else:
             limited_path = path.child("limited")
             if (shares := number(limited, "nominalConcurrencyShares")) < 0:
@@ -153,7 +167,7 @@ def _validate_response(response: Json, path: Path) -> Errors:
         if queuing is not None:
             yield forbidden(path.child("queuing"), "must be nil if limited.limitResponse.type is not Limited")
     elif kind != "Queue":
-        yield from required_one_of(kind, path.child("type"), ("Queue", "Reject"))
+        yield from map(declared, required_one_of(kind, path.child("type"), ("Queue", "Reject")))
     elif queuing is None:
         yield required(path.child("queuing"), "must not be empty if limited.limitResponse.type is Limited")
     else:

@@ -7,7 +7,17 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import GenerationStrategy, KubeStrategy
 from pilothouse.kube.validation.domains import domain_prefixed_path
 from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow
-from pilothouse.machinery.field import Errors, Path, forbidden, not_supported, required, root, too_long
+from pilothouse.machinery.field import (
+    Errors,
+    ErrorType,
+    Path,
+    declared,
+    forbidden,
+    not_supported,
+    required,
+    root,
+    too_long,
+)
 from pilothouse.machinery.objects import Json, annotations_of, name_of
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 from pilothouse.machinery.validation.names import is_valid_path_segment_name
@@ -53,7 +63,8 @@ def validate_reference(reference: Json, path: Path) -> Errors:
 
 
 def _validate_parameters(parameters: Json, path: Path) -> Errors:
-    yield from validate_reference(parameters, path)
+    for error in validate_reference(parameters, path):
+        yield declared(error) if error.type is ErrorType.REQUIRED else error
     scope, namespace = parameters.get("scope"), parameters.get("namespace")
     if scope is None:
         yield required(path.child("scope"))

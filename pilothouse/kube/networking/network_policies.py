@@ -11,8 +11,19 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import GenerationStrategy, KubeStrategy
 from pilothouse.kube.validation.addresses import legacy_cidr, warnings_for_cidr
 from pilothouse.kube.validation.fields import follow, port_num
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.field import NOWHERE, Errors, Path, forbidden, invalid, not_supported, required, root
+from pilothouse.machinery.field import (
+    NOWHERE,
+    Errors,
+    Path,
+    declared,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+    root,
+)
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors.labels import format_label_selector
 from pilothouse.machinery.validation.addresses import parse_cidr_sloppy
@@ -146,7 +157,8 @@ def _validate_rule(rule: Json, path: Path, *, peers: str, rules: PolicyRules) ->
             yield from port_num(number, port_path.child("port"))
             if end is not None:
                 if end < number:
-                    yield invalid(port_path.child("endPort"), number, "must be greater than or equal to `port`")
+                    shown = end if version_rules.holds("DeclaredValidation") else number
+                    yield invalid(port_path.child("endPort"), shown, "must be greater than or equal to `port`")
                 yield from port_num(end, port_path.child("endPort"))
     for position, peer in enumerate(rule.get(peers) or ()):
         yield from _validate_peer(peer, path.child(peers).index(position), rules)
@@ -168,7 +180,7 @@ def _validate_peer(peer: Json, path: Path, rules: PolicyRules) -> Errors:
 def _validate_block(block: Json, path: Path, rules: PolicyRules) -> Errors:
     cidr = block.get("cidr") or ""
     if not cidr:
-        yield required(path.child("cidr"))
+        yield declared(required(path.child("cidr")))
         return
     yield from legacy_cidr(path.child("cidr"), cidr, old=rules.known_cidrs)
     if parse_cidr_sloppy(cidr) is None:

@@ -9,7 +9,15 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.rbac.roles import GROUP
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, root
+from pilothouse.machinery.field import (
+    Errors,
+    Path,
+    declared,
+    invalid,
+    not_supported,
+    required,
+    root,
+)
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import name_is_dns_subdomain, name_is_path_segment
 
@@ -50,7 +58,8 @@ class RoleBindingStrategy(KubeStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_again(obj, old)
         if obj.get("roleRef") != old.get("roleRef"):
-            yield invalid(root("roleRef"), _as_messages_show(obj.get("roleRef") or {}), "cannot change roleRef")
+            error = invalid(root("roleRef"), _as_messages_show(obj.get("roleRef") or {}), "cannot change roleRef")
+            yield declared(error, "field is immutable")
 
 
 class ClusterRoleBindingStrategy(RoleBindingStrategy):

@@ -6,7 +6,7 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.selectors import selector_of
-from pilothouse.machinery.field import Errors, Path, invalid, required, root
+from pilothouse.machinery.field import Errors, Path, declared, invalid, required, root
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.labels import validate_label_selector
 from pilothouse.machinery.validation.names import name_is_path_segment
@@ -46,7 +46,7 @@ class ClusterRoleStrategy(RoleStrategy):
 def validate_policy_rule(rule: Json, namespaced: bool, path: Path) -> Errors:
     """A rule is about resources or about paths, never both."""
     if not rule.get("verbs"):
-        yield required(path.child("verbs"), "verbs must contain at least one value")
+        yield declared(required(path.child("verbs"), "verbs must contain at least one value"))
     urls = rule.get("nonResourceURLs")
     if urls:
         non_resource_urls_path = path.child("nonResourceURLs")

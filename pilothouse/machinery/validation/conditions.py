@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, not_supported, required, too_long
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.labels import validate_label_name
@@ -35,7 +36,11 @@ def validate_conditions(conditions: Iterable[Json] | None, path: Path) -> Errors
 
 
 def validate_condition(condition: Json, path: Path) -> Errors:
-    yield from validate_label_name(condition.get("type") or "", path.child("type"))
+    kind = condition.get("type") or ""
+    if not kind and version_rules.holds("DeclaredValidation"):
+        yield required(path.child("type"), "is required")
+    else:
+        yield from validate_label_name(kind, path.child("type"))
     if (status := condition.get("status") or "") not in ("True", "False", "Unknown"):
         yield not_supported(path.child("status"), status, ("False", "True", "Unknown"))
     if (observed := condition.get("observedGeneration") or 0) < 0:

@@ -8,8 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.bounded_cache import bounded_cache
-from pilothouse.machinery.field import Errors, Path, forbidden, internal, invalid, required, root, too_long
+from pilothouse.machinery.field import (
+    Errors,
+    Path,
+    forbidden,
+    internal,
+    invalid,
+    required,
+    root,
+    too_long,
+)
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
@@ -99,15 +109,22 @@ def annotations_size(annotations: Mapping[str, str]) -> int:
 
 def validate_owner_references(references: list[Json] | None, path: Path) -> Errors:
     controller, printed = "", 0
-    for reference in references or ():
-        kind = _kind_of(reference.get("apiVersion") or "", reference.get("kind") or "")
-        if not kind.version:
-            yield invalid(path.child("apiVersion"), reference.get("apiVersion") or "", "version must not be empty")
+    indexed = version_rules.holds("IndexedOwnerReferences")
+    for position, reference in enumerate(references or ()):
+        version = reference.get("apiVersion") or ""
+        kind = _kind_of(version, reference.get("kind") or "")
+        at = path.index(position) if indexed else path
+        if indexed and not version:
+            yield required(at.child("apiVersion"), "must not be empty")
+        elif not kind.version:
+            reason = "must be <group>/<version> or <version>" if indexed else "version must not be empty"
+            yield invalid(at.child("apiVersion"), version, reason)
         for name in ("kind", "name", "uid"):
             if not reference.get(name):
-                yield invalid(path.child(name), "", "must not be empty")
+                missing = "must not be empty"
+                yield required(at.child(name), missing) if indexed else invalid(at.child(name), "", missing)
         if kind in BANNED_OWNERS:
-            yield invalid(path, _printed([reference])[0], f"{kind} is disallowed from being an owner")
+            yield invalid(at, _printed([reference])[0], f"{kind} is disallowed from being an owner")
         if reference.get("controller"):
             found = f"{reference.get('kind') or ''}/{reference.get('name') or ''}"
             if controller and printed <= _MOST_REFERENCES_SHOWN:

@@ -48,7 +48,7 @@ def versions_page() -> str:
 
 
 _TESTED = (
-    "the page is generated from `docs/reference/versions.yaml` and the rules in the code; `tests/docs/test_versions.py`"
+    "the page is generated from `docs/reference/versions.yaml` and the code; `tests/docs/test_versions.py`"
     " checks the data."
 )
 
@@ -74,7 +74,7 @@ def _gate_changes(minor: int) -> Iterator[list[str]]:
     before, after = (known_gates(each, each, each - 1).specs for each in (minor - 1, minor))
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
-            yield [f"`{name}`", _spec(before.get(name)), _spec(after.get(name)), _effect(name)]
+            yield [f"`{name}`", _spec(before.get(name)), _spec(after.get(name)), _effect(name, after.get(name))]
 
 
 def _spec(spec: Spec | None) -> str:
@@ -83,7 +83,9 @@ def _spec(spec: Spec | None) -> str:
     return f"{(spec.stage or 'GA').lower()}, {'on' if spec.default else 'off'}{', locked' if spec.locked else ''}"
 
 
-def _effect(name: str) -> str:
+def _effect(name: str, spec: Spec | None) -> str:
+    if spec is None or spec.locked:
+        return ""
     if name in HONOURED:
         return "implemented"
     return "no effect on responses" if name in WITHOUT_EFFECT else "fixed: changes of the default are rejected"

@@ -13,12 +13,14 @@ from pilothouse.kube.validation.addresses import cidr_family, legacy_cidr
 from pilothouse.kube.validation.fields import Rule, follow, non_empty, positive, required_one_of
 from pilothouse.kube.validation.resource_names import validate_resource_amount
 from pilothouse.kube.validation.tolerations import TAINT_EFFECTS
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.codec.json import JsonError, parse
 from pilothouse.machinery.field import (
     Errors,
     ErrorType,
     FieldError,
     Path,
+    declared,
     duplicate,
     forbidden,
     internal,
@@ -88,8 +90,12 @@ def validate_node_update(node: Json, old: Json) -> Errors:
             if cidr != stored:
                 yield forbidden(_POD_CIDRS, reason)
     if text(old, "spec", "providerID") not in ("", text(node, "spec", "providerID")):
-        reason = 'node updates may not change providerID except from "" to valid'
-        yield forbidden(root("spec", "providerID"), reason)
+        path, is_set = root("spec", "providerID"), bool(text(node, "spec", "providerID"))
+        if version_rules.holds("DeclaredValidation"):
+            reason = f"field cannot be {'modified' if is_set else 'cleared'} once set"
+            yield declared(invalid(path, None, reason), reason)
+        else:
+            yield forbidden(path, 'node updates may not change providerID except from "" to valid')
     if part(node, "spec").get("configSource") is not None:
         source_path = root("spec", "configSource")
         config_map = node["spec"]["configSource"].get("configMap")
