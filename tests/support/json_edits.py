@@ -37,7 +37,8 @@ def _list_edits(old: list[Any], new: list[Any], path: Path) -> Iterator[Edit]:
         for at, (one, other) in enumerate(zip(old, new, strict=True)):
             yield from edits_between(one, other, (*path, at))
         return
-    before, after = ([json.dumps(item, sort_keys=True) for item in items] for items in (old, new))
+    before = [json.dumps(item, sort_keys=True) for item in old]
+    after = [json.dumps(item, sort_keys=True) for item in new]
     for tag, start, end, first, last in reversed(SequenceMatcher(None, before, after, autojunk=False).get_opcodes()):
         if tag == "replace" and end - start == last - first:
             yield from _list_edits_in_place(old[start:end], new[first:last], path, start)
