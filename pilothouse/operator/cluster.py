@@ -29,6 +29,7 @@ from pilothouse.client.rest_mapper import NoMatch, RESTMapper, RESTMapping
 from pilothouse.client.wait import Backoff
 from pilothouse.kinds.owners import controller_of, controller_ref, owner_references
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, uid_of
 from pilothouse.machinery.selectors import labels
@@ -39,7 +40,7 @@ from pilothouse.operator.kinds import AnyKind, gvk_of
 logger = logging.getLogger(__name__)
 
 OWNER_INDEX = "owner"
-_POLL = Backoff(duration=0.1, factor=1.5, jitter=0.1, steps=20, cap=5.0)
+RETRY = Backoff(duration=0.1, factor=1.5, jitter=0.1, steps=20, cap=5.0)
 _READS = ("GET", "HEAD", "OPTIONS")
 
 
@@ -259,7 +260,7 @@ class Cluster:
 
     async def wait_until_served(self, kind: AnyKind) -> RESTMapping:
         """Return the mapping of the kind as soon as the server serves the kind. Logs the wait."""
-        gvk, delay, logged = gvk_of(kind), _POLL.delays(), ""
+        gvk, delay, logged = gvk_of(kind), RETRY.delays(), ""
         while True:
             try:
                 mapping = await self.mapping(kind)
@@ -285,7 +286,10 @@ class Cluster:
             places = self._namespaces if mapping.namespaced and self._namespaces else ("",)
             informers = {place: self._informer(mapping, place) for place in places}
             self._caches[mapping.kind] = KindCache(mapping, informers, self._clock)
-            self._running += [asyncio.ensure_future(informer.run()) for informer in informers.values()]
+            for informer in informers.values():
+                task = asyncio.ensure_future(informer.run())
+                task.add_done_callback(_log_failure)
+                self._running.append(task)
         return self._caches[mapping.kind]
 
     def cached(self, kind: AnyKind) -> KindCache:
@@ -386,6 +390,11 @@ class Cluster:
         if cache := self._caches.get(_gvk_of_object(obj)):
             cache.written(obj)
         return obj
+
+
+def _log_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log_failed_attempt(logger, error, "a cache failed, and is no longer updated", final=True)
 
 
 def is_kept(obj: Json) -> bool:

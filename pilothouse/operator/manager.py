@@ -33,8 +33,11 @@ from pilothouse.client.leaderelection.elector import ElectionTimes, LeaderElecto
 from pilothouse.client.leaderelection.lease_lock import LeaseLock, new_identity
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
+from pilothouse.client.rest.errors import ConnectionFailed
+from pilothouse.machinery.failed_attempts import log_failed_attempt
 from pilothouse.machinery.objects import name_of
-from pilothouse.operator.cluster import Cluster, GuardedTransport, NotLeading
+from pilothouse.machinery.server_errors import ServiceUnavailable
+from pilothouse.operator.cluster import RETRY, Cluster, GuardedTransport, NotLeading
 from pilothouse.operator.controller import ReconcilerController
 from pilothouse.operator.endpoints import Check, EndpointServer, HealthEndpoints, parse_address
 from pilothouse.operator.kinds import AnyKind, classes_of, definitions, gvk_of
@@ -361,8 +364,17 @@ class Manager:
         kinds = [kind for each in types for kind in (*kinds_of_reconciler(each), *conversion_kinds(each))]
         resource = client.resource("apiextensions.k8s.io/v1", "customresourcedefinitions")
         for definition in definitions(*classes_of(kinds)):
-            await resource.apply(definition, field_manager=self.name, force=True)
-            logger.info("installed the CustomResourceDefinition %s", name_of(definition))
+            delay = RETRY.delays()
+            while not self._stop.is_set():
+                try:
+                    await resource.apply(definition, field_manager=self.name, force=True)
+                except (ConnectionFailed, ServiceUnavailable) as error:
+                    message = "cannot install the CustomResourceDefinition %s, will try again"
+                    log_failed_attempt(logger, error, message, name_of(definition))
+                    await self._clock.sleep(delay())
+                else:
+                    logger.info("installed the CustomResourceDefinition %s", name_of(definition))
+                    break
 
     async def _serve_webhooks(self, client: Client) -> None:
         """Serve the webhooks on every replica, leader or not."""

@@ -11,8 +11,8 @@ import pytest
 from operator_parts import until
 from patience import PATIENCE
 
-from pilothouse.client import ElectionTimes, Json, connect
-from pilothouse.errors import Conflict, NotLeading
+from pilothouse.client import Client, ElectionTimes, Json, connect
+from pilothouse.errors import Conflict, ConnectionRefused, NotLeading
 from pilothouse.operator import Condition, Manager, Object, Reconciler, definitions, kind
 from pilothouse.testing import API, server
 
@@ -42,6 +42,32 @@ def boat(name: str, port: str = "") -> Json:
 async def soon(awaitable: Any) -> Any:
     async with asyncio.timeout(PATIENCE):
         return await awaitable
+
+
+class Unreachable:
+    """Transport to a server that refuses the first connections."""
+
+    def __init__(self, transport: Any) -> None:
+        self._transport = transport
+        self.refused = 0
+
+    async def send(self, request: Any) -> Any:
+        if self.refused < 4:
+            self.refused += 1
+            raise ConnectionRefused("connection refused")
+        return await self._transport.send(request)
+
+    async def close(self) -> None: ...
+
+
+async def test_a_manager_waits_for_its_server(api: API) -> None:
+    client = api.client(in_process=True)
+    late = Unreachable(client.transport)
+    async with Manager([Mirroring], config=Client(late), install_crds=True) as manager:
+        await soon(manager.wait_ready())
+        await client.resource(BOATS, "boats", namespace="default").create(boat("first"))
+        await until(client, "v1", "configmaps", "first", lambda obj: True)
+    assert late.refused == 4
 
 
 async def test_a_missed_deletion_and_a_relist_lead_to_a_reconcile(api: API) -> None:
