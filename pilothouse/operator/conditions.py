@@ -138,7 +138,11 @@ def _conditions_form() -> Form:
     """Return the form of a list that server-side apply merges by type."""
     listed = form_of(list[Condition])
     schema = marked(listed.schema, (ListMap("type"),), AnnotationPath("conditions"))
-    schema["items"] = {**schema["items"], "required": ["lastTransitionTime", "message", "reason", "status", "type"]}
+    schema["items"] = {
+        **schema["items"],
+        "description": "One aspect of the current state of the object.",
+        "required": ["lastTransitionTime", "message", "reason", "status", "type"],
+    }
 
     def read(value: object) -> object:
         return Conditions(listed.read(value)) if isinstance(value, list) else Conditions()

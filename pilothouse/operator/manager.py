@@ -543,7 +543,9 @@ def _default_name(reconcilers: Sequence[Reconciler[Any]]) -> str:
 
 
 def _own_namespace(folder: Path = SERVICE_ACCOUNT) -> str:
-    """Return the namespace of the pod; "default" outside of a cluster."""
+    """Return the namespace of the pod ($POD_NAMESPACE or its service account); "default" outside of a cluster."""
+    if namespace := os.environ.get("POD_NAMESPACE"):
+        return namespace
     try:
         return (folder / "namespace").read_text(encoding="utf-8").strip() or "default"
     except OSError:
