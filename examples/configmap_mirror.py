@@ -6,6 +6,7 @@ python examples/configmap_mirror.py        # finds the server through the kubeco
 import asyncio
 import logging
 import signal
+from contextlib import suppress
 
 from pilothouse.client import (
     Controller,
@@ -17,10 +18,10 @@ from pilothouse.client import (
     enqueue_mapped,
     load_config,
     meta_namespace_key,
-    name_of,
     namespace_of,
     split_meta_namespace_key,
 )
+from pilothouse.errors import AlreadyExists, Conflict, NotFound, TryAgain
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 TO, OF = "example.com/mirror-to", "example.com/mirror-of"
@@ -38,20 +39,25 @@ async def main() -> None:
     informer.add_indexers({"source": source_of})
 
     async def reconcile(key: str) -> None:
-        source = informer.indexer.get_by_key(key) or {}
+        source, name = informer.indexer.get_by_key(key) or {}, split_meta_namespace_key(key).name
         wanted = set(annotations_of(source).get(TO, "").split(",")) - {""}
-        copies = {
-            namespace_of(obj): obj for obj in informer.indexer.by_index("source", key) if OF in annotations_of(obj)
-        }
+        known = informer.indexer.by_index("source", key)
+        copies = {namespace_of(obj): obj for obj in known if OF in annotations_of(obj)}
         for namespace in copies.keys() - wanted:
-            await client.for_resource(CONFIG_MAPS, namespace=namespace).delete(name_of(copies[namespace]))
+            with suppress(NotFound):
+                await client.for_resource(CONFIG_MAPS, namespace=namespace).delete(name)
         for namespace in wanted:
             maps, copy = client.for_resource(CONFIG_MAPS, namespace=namespace), copies.get(namespace)
-            if copy is None:
-                meta = {"name": split_meta_namespace_key(key).name, "annotations": {OF: key}}
-                await maps.create({"metadata": meta, "data": source.get("data")})
-            elif copy.get("data") != source.get("data"):
-                await maps.update({**copy, "data": source.get("data")})
+            if copy is None and informer.indexer.get_by_key(f"{namespace}/{name}"):
+                raise ValueError(f"ConfigMap {namespace}/{name} is not a copy of {key}")
+            try:
+                if copy is None:
+                    meta = {"name": name, "annotations": {OF: key}}
+                    await maps.create({"metadata": meta, "data": source.get("data")})
+                elif copy.get("data") != source.get("data"):
+                    await maps.update({**copy, "data": source.get("data")})
+            except (AlreadyExists, Conflict) as error:
+                raise TryAgain("the cache is behind the server") from error
 
     controller = Controller("configmap-mirror", reconcile, caches=(informer,), workers=4)
     informer.add_event_handler(enqueue_mapped(controller.queue, source_of))
