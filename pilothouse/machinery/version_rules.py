@@ -28,6 +28,11 @@ RULES = {
     rule.name: rule
     for rule in (
         VersionRule(
+            "ArchitectureOfKernels",
+            "tables of nodes show the architecture beside the kernel version",
+            since=36,
+        ),
+        VersionRule(
             "CSINodeStatus",
             "CSINodes have a status and its subresource",
             since=37,
@@ -68,9 +73,19 @@ RULES = {
             since=35,
         ),
         VersionRule(
+            "NumericFormats",
+            "formats of integers and numbers in schemas of definitions limit their values",
+            since=36,
+        ),
+        VersionRule(
             "PatchesAreDecodedFirst",
             "a patch that is not JSON or YAML is rejected before the object is read, in other words",
             since=37,
+        ),
+        VersionRule(
+            "RequiredLimitResponses",
+            "an empty type of a limit response is a missing value, not an unsupported one",
+            since=36,
         ),
         VersionRule(
             "StableStorageVersionMigrations",

@@ -12,11 +12,13 @@ from pilothouse.apiserver.authz.interface import Authorizer, attributes_of
 from pilothouse.apiserver.head_fields import FIELD_OVERHEAD
 from pilothouse.apiserver.http import NO_SNIFFING, Filter, Handler, Headers, Request, Response
 from pilothouse.apiserver.offload import offload_by_size
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.status_error import StatusError
 
 _PREFIX = b"impersonate-"
+_API = "authentication.k8s.io/v1"
 _EXTRA = b"impersonate-extra-"
 _MARK = b"\0" + _PREFIX
 """The header names in the format of `Request.header_names`."""
@@ -72,13 +74,22 @@ def wanted_user(headers: Headers) -> User | None:
     except InvalidIdentity as error:
         raise BadRequest(f"cannot impersonate: {error}") from None
     if not wanted.name and (wanted.uid or wanted.groups or wanted.extra):
-        raise BadRequest(f"requested {_go_syntax(wanted)} without impersonating a user name")
+        if enabled("ConstrainedImpersonation"):
+            raise BadRequest(f"requested {_go_syntax(wanted)} without impersonating a user name")
+        raise BadRequest(f"requested {_as_references(wanted)} without impersonating a user")
     return wanted if wanted.name else None
 
 
 def _extra(values: dict[bytes, list[str]]) -> dict[str, list[str]]:
     found = {name: texts for name, texts in values.items() if name.startswith(_EXTRA)}
     return {unquote(name[len(_EXTRA) :].decode("latin-1").lower()): texts for name, texts in found.items()}
+
+
+def _as_references(user: User) -> str:
+    """Return the parts of the user as Go prints object references: kind, namespace, name, uid, version and field."""
+    extra = [f"{{UserExtra  {value}  {_API}  {key}}}" for key, values in user.extra.items() for value in values]
+    uid = [f"{{UID  {user.uid}  {_API}  }}"] if user.uid else []
+    return f"[{' '.join([*(f'{{Group  {group}    }}' for group in user.groups), *extra, *uid])}]"
 
 
 def _go_syntax(user: User) -> str:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from pilothouse.extensions.schema import problems
 from pilothouse.extensions.schema.correlation import Link
 from pilothouse.extensions.schema.problems import SchemaProblem
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.cel.patterns import matcher
 from pilothouse.machinery.gofmt import go_value
 from pilothouse.machinery.objects import Json, deep_equal
@@ -167,7 +168,7 @@ def number_check(schema: Json) -> NumberCheck | None:
     kind = str(schema.get("type") or "")
     kind = kind if kind in _FORMATS and not schema.get("x-kubernetes-int-or-string") else ""
     form = str(schema.get("format") or "")
-    form = form if kind and form in _FORMATS[kind] else ""
+    form = form if kind and form in _FORMATS[kind] and version_rules.holds("NumericFormats") else ""
     bounds = [_bound(schema, key, kind, form) for key in _BOUNDS if schema.get(key) is not None]
     if not (bounds or kind):
         return None

@@ -11,7 +11,7 @@ from pilothouse.apiserver.registry.metadata import carry_over, carry_over_metada
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import KubeStrategy, SpecAndStatusStrategy
-from pilothouse.kube.validation.fields import required_one_of
+from pilothouse.kube.validation.fields import one_of, required_one_of
 from pilothouse.kube.validation.internal_structs import ANY, NUMBER, TEXT, pointer, struct
 from pilothouse.machinery import version_rules
 from pilothouse.machinery.field import (
@@ -167,7 +167,8 @@ def _validate_response(response: Json, path: Path) -> Errors:
         if queuing is not None:
             yield forbidden(path.child("queuing"), "must be nil if limited.limitResponse.type is not Limited")
     elif kind != "Queue":
-        yield from map(declared, required_one_of(kind, path.child("type"), ("Queue", "Reject")))
+        check = required_one_of if version_rules.holds("RequiredLimitResponses") else one_of
+        yield from map(declared, check(kind, path.child("type"), ("Queue", "Reject")))
     elif queuing is None:
         yield required(path.child("queuing"), "must not be empty if limited.limitResponse.type is Limited")
     else:

@@ -9,6 +9,7 @@ from pilothouse.extensions.customresourcedefinitions.validation import ratchetin
 from pilothouse.extensions.customresourcedefinitions.validation.spec import validate_names, validate_spec
 from pilothouse.extensions.schema.structural import every_schema
 from pilothouse.kinds.conditions import is_true
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.objects import Json, annotations_of, metadata
 from pilothouse.machinery.validation.formats import format_check
@@ -108,6 +109,6 @@ def unrecognized_formats(spec: Json) -> list[str]:
 
 def _is_recognized(schema: Json) -> bool:
     kind, name = schema.get("type") or "string", schema.get("format")
-    if not name:
+    if not name or (schema.get("type") != "string" and not version_rules.holds("NumericFormats")):
         return True
     return format_check(name) is not None if kind == "string" else name in _NUMERIC.get(kind, ())

@@ -15,6 +15,7 @@ from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import with_status
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.addresses import warnings_for_cidr
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.objects import Json, items, labels_of, part, text
 
@@ -125,7 +126,8 @@ def _info(field: str) -> Cell:
 
 def _kernel(node: Json) -> str:
     version, architecture = _info("kernelVersion")(node), text(node, "status", "nodeInfo", "architecture")
-    return f"{version} ({architecture})" if architecture else str(version)
+    shows_architecture = architecture and version_rules.holds("ArchitectureOfKernels")
+    return f"{version} ({architecture})" if shows_architecture else str(version)
 
 
 def _fields(node: Json) -> Fields:
