@@ -169,6 +169,10 @@ class ReconcilerController:
         if self._controller is not None:
             self._controller.stop()
 
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping.is_set()
+
     def enqueue(self, key: str) -> None:
         """Reconcile an object now."""
         if self._controller is not None:

@@ -532,7 +532,7 @@ async def test_a_stop_lets_a_running_reconcile_finish_and_drops_the_queue(harbou
         await soon(started.wait())
         await harbour.boat("bob")
         stopping = asyncio.ensure_future(manager.stop())
-        await asyncio.sleep(0)
+        await eventually(lambda: all(one.is_stopping for one in manager._controllers))
         go_on.set()
         await soon(stopping)
     assert finished == ["ann"]
