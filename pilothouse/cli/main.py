@@ -22,6 +22,7 @@ GROUPS = {
     "Test": {
         "validate": "Check manifests as a server would, without a server",
         "test": "Run test cases against admission policies and CRD validation rules",
+        "diff-versions": "Print the differences between two Kubernetes versions",
         "rbac": "Print the minimal RBAC roles for the requests of a recording",
         "envtest": "Replace the kube-apiserver and etcd binaries of envtest",
     },
@@ -68,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(
             _USAGE.format(
                 groups="\n\n".join(
-                    "\n".join([f"{title}:", *(f"  {name:<12}{text}" for name, text in GROUPS[title].items())])
+                    "\n".join([f"{title}:", *(f"  {name:<15}{text}" for name, text in GROUPS[title].items())])
                     for title in GROUPS
                 )
             ),
