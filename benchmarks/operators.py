@@ -1,6 +1,6 @@
 """Three operators, written with pilothouse.operator and with kopf: lines, memory, throughput and latency.
 
-    python benchmarks/operators.py [--kopf VENV] [--objects 5000] [--latencies 100] [--only mirror,rollouts]
+    python benchmarks/operators.py [--kopf VENV] [--objects 5000] [--watched 10000] [--only mirror,rollouts]
 
     mirror    copies labelled ConfigMaps to another namespace, with a finalizer
     backups   a custom resource with a ConfigMap, a condition, a finalizer and a validating webhook
@@ -102,7 +102,10 @@ WORKLOADS = {
 @dataclass(frozen=True)
 class Figures:
     lines: int
-    megabytes: float
+    watched: float
+    """Megabytes before the load; for the mirror, with `--watched` further objects."""
+    busy: float
+    """Megabytes after the load."""
     throughput: float
     """Reconciles per second of processor time."""
     p50: float
@@ -230,16 +233,18 @@ class Run:
     async def figures(self, program: Path, objects: int, latencies: int) -> Figures:
         names = [f"object-{number:05}" for number in range(objects)]
         await self._write(["first"], 0)  # the operator has started
+        await asyncio.sleep(_PAUSE)
+        watched = self.process.megabytes
         await self._write(names, 0)
         await asyncio.sleep(_PAUSE)
         before = self.process.seconds
         await self._write(names, 1)
         await asyncio.sleep(_PAUSE)
-        spent, megabytes = self.process.seconds - before, self.process.megabytes
+        spent, busy = self.process.seconds - before, self.process.megabytes
         times = [await self._latency(number + 1) for number in range(latencies)]
         cuts = statistics.quantiles(times, n=100, method="inclusive")
         reconciles = objects * WORKLOADS[self.name].reconciles
-        return Figures(lines_of(program), megabytes, reconciles / spent, cuts[49], cuts[98])
+        return Figures(lines_of(program), watched, busy, reconciles / spent, cuts[49], cuts[98])
 
     async def _write(self, names: list[str], version: int) -> None:
         """Give all objects a content; return when the operator has dealt with all of them."""
@@ -267,7 +272,7 @@ class Run:
         return self.progress.times["first"] - began
 
 
-async def measure(name: str, command: list[str], program: Path, objects: int, latencies: int) -> Figures:
+async def measure(name: str, command: list[str], program: Path, objects: int, latencies: int, watched: int) -> Figures:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         log = Path(folder, "log")
         async with (
@@ -275,6 +280,12 @@ async def measure(name: str, command: list[str], program: Path, objects: int, la
             connect(replace(load_kubeconfig(kubeconfig), qps=0)) as client,
         ):
             await prepare(client)
+            if name == "mirror":
+                objects_of_others = client.for_resource(CONFIG_MAPS, namespace="default")
+                others = (config_map(f"other-{number:05}", 0) for number in range(watched))
+                await together(
+                    objects_of_others.create(other | {"metadata": {"name": name_of(other)}}) for other in others
+                )
             progress = Progress(client, WORKLOADS[name])
             watching = asyncio.create_task(progress.watch())
             try:
@@ -305,21 +316,34 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--kopf", type=Path, help="virtual environment with kopf, kubernetes and certbuilder")
     parser.add_argument("--objects", type=int, default=5000)
+    parser.add_argument("--watched", type=int, default=10000, help="further ConfigMaps beside those of the mirror")
     parser.add_argument("--latencies", type=int, default=100)
     parser.add_argument("--only", default=",".join(WORKLOADS), help="operators, separated by commas")
     options = parser.parse_args()
-    print(_row("", "", "lines", "memory (MB)", "reconciles/s", "p50 (ms)", "p99 (ms)"))
-    print("|---" * 7 + "|")
+    print(_row("", "", "lines", "memory watching (MB)", "after the load (MB)", "reconciles/s", "p50 (ms)", "p99 (ms)"))
+    print("|---" * 8 + "|")
     for name in options.only.split(","):
         frameworks = {"pilothouse": [sys.executable]}
         if options.kopf:
             frameworks["kopf"] = [str(options.kopf / "bin/kopf"), "run", "--all-namespaces", "--quiet"]
         for framework, command in frameworks.items():
             program = PROGRAMS / f"{name}_{framework}.py"
-            found = asyncio.run(measure(name, command, program, options.objects, options.latencies))
+            found = asyncio.run(measure(name, command, program, options.objects, options.latencies, options.watched))
             times = (f"{found.p50 * 1000:.0f}", f"{found.p99 * 1000:.0f}")
-            print(_row(name, framework, found.lines, f"{found.megabytes:.0f}", f"{found.throughput:,.0f}", *times))
-        print(_row(name, "controller-runtime", lines_of(PROGRAMS / f"{name}_controller_runtime.go"), "", "", "", ""))
+            print(
+                _row(
+                    name,
+                    framework,
+                    found.lines,
+                    f"{found.watched:.0f}",
+                    f"{found.busy:.0f}",
+                    f"{found.throughput:,.0f}",
+                    *times,
+                )
+            )
+        print(
+            _row(name, "controller-runtime", lines_of(PROGRAMS / f"{name}_controller_runtime.go"), "", "", "", "", "")
+        )
 
 
 def _row(*cells: object) -> str:
