@@ -2,6 +2,7 @@
 
 # mypy: ignore-errors
 
+import os
 from datetime import UTC, datetime
 
 import kopf
@@ -12,7 +13,10 @@ BACKUPS = ("demo.example.com", "v1", "backups")
 
 @kopf.on.startup()
 def configure(settings, **_):
-    settings.admission.server = kopf.WebhookServer(host="127.0.0.1")
+    certificate, key = os.environ["WEBHOOK_CERTIFICATE"], os.environ["WEBHOOK_KEY"]
+    settings.admission.server = kopf.WebhookServer(
+        host="127.0.0.1", certfile=certificate, pkeyfile=key, cafile=certificate
+    )
     settings.admission.managed = "backups.demo.example.com"
     settings.persistence.finalizer = "demo.example.com/backup"
 
