@@ -9,7 +9,6 @@ and an event that only reports our own status write leads to no reconcile.
 from __future__ import annotations
 
 import asyncio
-import copy
 import inspect
 import logging
 import uuid
@@ -440,7 +439,7 @@ async def _wait(event: asyncio.Event) -> None:
 
 def merged_status(base: Json, before: Json, after: Json) -> Json:
     """Apply the difference between `before` and `after` to `base`. Conditions are merged by type."""
-    merged = copy.deepcopy(base)
+    merged = copy_json(base)
     without = [{key: value for key, value in status.items() if key != "conditions"} for status in (before, after)]
     apply_changes(merged, *without)
     old, new = ({one["type"]: one for one in status.get("conditions") or ()} for status in (before, after))

@@ -21,7 +21,7 @@ from pilothouse.machinery.field import FieldError
 from pilothouse.machinery.names import GroupKind, version_of
 from pilothouse.machinery.objects import Json, deep_equal, name_of
 from pilothouse.machinery.status_error import PilothouseError, StatusError
-from pilothouse.operator.kinds import AnyKind, gvk_of, kind_of, to_json
+from pilothouse.operator.kinds import AnyKind, copy_json, gvk_of, kind_of, to_json
 from pilothouse.operator.reconciler import Reconciler, kind_of_reconciler
 from pilothouse.operator.webhooks import CONVERT_PATH, AdmissionRequest, Denied, admission_webhooks, conversions
 
@@ -105,8 +105,9 @@ class AdmissionHandler:
         """Call the method, and return its changes as JSON patch operations. Raises StatusError, Denied."""
         new, old = request.json.get("object"), request.json.get("oldObject")
         original: Json = new if new is not None else old or {}
-        obj = self._form.read(deepcopy(original))
-        result = await self._call(obj, None if old is None else self._form.read(deepcopy(old)), request)
+        obj = self._form.read(copy_json(original))
+        before = self._form.read(copy_json(old)) if old is not None and "old" in self._extra else None
+        result = await self._call(obj, before, request)
         if not self._mutating or new is None:
             return []
         changed = self._form.write(obj if result is None else result)
