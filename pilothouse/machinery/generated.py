@@ -72,6 +72,14 @@ def definitions() -> dict[str, Json]:
     return {name: schema for name, schema in sorted(changed.items()) if schema is not None}
 
 
+@cache
+def printed() -> dict[str, str]:
+    """Return field -> description of its printer column, if not the description of the field."""
+    own = _own_folder()
+    descriptions: dict[str, str] = {} if own is None else orjson.loads(_read_from(own / "printed.json"))
+    return descriptions
+
+
 def _own_folder() -> Path | None:
     """Return the folder of this process's release, or None for BASE."""
     name = release.current().name

@@ -73,6 +73,11 @@ RULES = {
             since=35,
         ),
         VersionRule(
+            "OwnKindsInOpenAPI",
+            "OpenAPI v3 lists DeleteOptions and WatchEvent with the kinds of the document's own group only",
+            since=36,
+        ),
+        VersionRule(
             "NumericFormats",
             "formats of integers and numbers in schemas of definitions limit their values",
             since=36,

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from tools.builtin_types.agreement import check_agreement
-from tools.builtin_types.differences import OTHERS, overlay_of, structs_of
+from tools.builtin_types.differences import OTHERS, differences, overlay_of, structs_of
 from tools.builtin_types.enums import with_enums
 from tools.builtin_types.merging import merged
 from tools.builtin_types.overlay import Overlay
@@ -40,6 +40,7 @@ def build(versions: Mapping[str, Types], overlay: Overlay, target: Path) -> None
     _write(base, target)
     for name, types in complete.items():
         _write(types, target / name, base)
+        (target / name / "printed.json").write_bytes(orjson.dumps(differences(name).printed))
 
 
 def _complete(name: str, types: Types, overlay: Overlay) -> Types:

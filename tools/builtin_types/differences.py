@@ -3,7 +3,7 @@
 `[structs]` maps a package to lines in the notation of Go structs: a line replaces the line of the same struct or alias,
 or adds it; `-Name` removes the struct; an empty text removes the package. `[enums]` replaces types of `enums.toml`; an
 empty table removes the type. `[defaults]` adds to `overlay.toml`, whose fields and defaults apply in every version
-that has their struct.
+that has their struct. `[printed]` has descriptions of printer columns that are not the description of the field.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class Differences:
     structs: dict[str, str] = field(default_factory=dict)
     enums: dict[str, dict[str, str]] = field(default_factory=dict)
     defaults: dict[str, Any] = field(default_factory=dict)
+    printed: dict[str, str] = field(default_factory=dict)
 
 
 @cache

@@ -21,6 +21,7 @@ from pilothouse.apiserver.openapi.operation import (
 from pilothouse.apiserver.openapi.route import STRING, Body, Parameter, Route, RouteContainer
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.version_rules import holds
 
 _KINDS = "x-kubernetes-group-version-kind"
 _IN_EVERY_GROUP = (f"{META}.DeleteOptions", f"{META}.WatchEvent")
@@ -89,7 +90,7 @@ def _content(definition: str, media_types: Iterable[str]) -> Json:
 def _schemas(schemas: dict[str, Definition], group_version: GroupVersion | None) -> Json:
     encoded = {name: schemas[name].json for name in sorted(schemas)}
     for name in _IN_EVERY_GROUP:
-        if name in encoded and group_version is not None:
+        if name in encoded and group_version is not None and holds("OwnKindsInOpenAPI"):
             # Restrict the kinds of a shared definition to the group version and the legacy group.
             out: Json = orjson.loads(encoded[name])
             wanted = (("", "v1"), (group_version.group, group_version.version))

@@ -13,6 +13,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.selectors.fields import label_not_supported
+from pilothouse.machinery.version_rules import in_versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +104,10 @@ class Resource:
         object.__setattr__(self, "group_resource", GroupResource(self.group, self.names.plural))
 
     def columns_of(self, subresource: str) -> Sequence[Column]:
-        """Return the columns; empty for a subresource without tables."""
-        return () if subresource == "status" and not self.status_has_tables else self.columns
+        """Return the columns of this release; empty for a subresource without tables."""
+        if subresource == "status" and not self.status_has_tables:
+            return ()
+        return [column for column in self.columns if not column.versions or in_versions(column.versions)]
 
     def fields_of(self, obj: Json) -> Fields:
         if self.fields is not None:

@@ -31,6 +31,8 @@ class Column:
     priority: int = 0
     description: str = ""
     documented: tuple[str, str] | None = None
+    versions: str = ""
+    """Kubernetes versions with this column: `1.34-`, `1.35+`; empty = all."""
     headed: bool = True
     """False for a cell without a column definition, which upstream has in places."""
     row_conditions: Callable[[Json], list[Json]] | None = None
@@ -38,7 +40,7 @@ class Column:
 
     @property
     def definition(self) -> Json:
-        text = documentation.of(*self.documented) if self.documented else self.description
+        text = documentation.of_column(*self.documented) if self.documented else self.description
         return {
             "name": self.name,
             "type": self.type,

@@ -111,6 +111,13 @@ _COLUMNS = [
         "ParamRef",
         _params,
         description="ParamRef indicates the param resource which sets the configuration param",
+        versions="1.35+",
+    ),
+    Column(
+        "ParamRef",
+        _params,
+        description="ParamRef indicates the param resource which sets the configration param",
+        versions="1.34-",
     ),
 ]
 

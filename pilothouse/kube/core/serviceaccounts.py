@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilothouse.apiserver.registry.resource import Names, Resource
-from pilothouse.apiserver.registry.table import AGE, NAME
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors
 from pilothouse.machinery.objects import Json, annotations_of
@@ -44,6 +44,15 @@ def _name_secrets_only(obj: Json) -> None:
 SERVICE_ACCOUNTS = Resource(
     names=Names("serviceaccounts", kind="ServiceAccount", short=["sa"]),
     strategy=ServiceAccountStrategy(),
-    columns=[NAME, AGE],
+    columns=[
+        NAME,
+        Column(
+            "Secrets",
+            lambda obj: len(obj.get("secrets") or ()),
+            documented=("io.k8s.api.core.v1.ServiceAccount", "secrets"),
+            versions="1.34-",
+        ),
+        AGE,
+    ],
     returns_deleted_object=True,
 )
