@@ -157,7 +157,19 @@ async def server(folder: Path) -> AsyncIterator[Path]:
 async def operator(command: list[str], kubeconfig: Path, log: Path) -> AsyncIterator[Process]:
     certificate, key = log.with_name("webhook.crt"), log.with_name("webhook.key")
     names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *names, "-keyout", key, "-out", certificate]
+    make = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        *names,
+        "-keyout",
+        str(key),
+        "-out",
+        str(certificate),
+    ]
     subprocess.run(make, check=True, capture_output=True)  # noqa: ASYNC221
     variables = {
         **os.environ,
