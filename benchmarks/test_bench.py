@@ -1,24 +1,28 @@
-"""Clean starts for tests: going back to a snapshot and forking, against a namespace that is made and emptied.
+"""Clean starts for tests: going back to a snapshot and forking, against a namespace that is made and emptied; and the
+cost of further clusters.
 
-    python benchmarks/test_bench.py [--tests 100] [--objects 20] [--template 300]
+    python benchmarks/test_bench.py [--tests 100] [--objects 20] [--template 300] [--clusters 20]
 
 The server is in this process, with its default controllers; what is counted is the processor time of all of it, the
-client included, and the time on the clock.
+client included, and the time on the clock. Memory is the resident memory of the process.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
+import os
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import uvloop
 
-from pilothouse.testing import API, server
+from pilothouse.testing import API, clusters, server
 
 DEFAULT = "/api/v1/namespaces/default"
 ROUNDS = 20
@@ -109,6 +113,31 @@ async def gone(api: API, name: str) -> None:
         raise AssertionError(f"{name} is not gone")
 
 
+async def further_clusters(number: int) -> None:
+    """Print the cost of a cluster beside others, from its start until a second after all are ready."""
+    async with clusters(first=1):
+        gc.collect()
+        memory, times = resident(), Times()
+        with times.measured():
+            running = clusters(hub=1, spokes=number - 1)
+            fleet = await running.__aenter__()
+            await asyncio.sleep(1)
+        gc.collect()
+        each = (resident() - memory) / number / 1e6
+        processor, clock = times.processor[0] / number, (times.clock[0] - 1) / number
+        print(f"{'each of ' + str(number) + ' further clusters':<58} {processor:8.2f} s of one core,  {clock:8.2f} s")
+        print(f"{'':<58} {each:8.1f} MB")
+        reset = Times()
+        with reset.measured():
+            await fleet.reset()
+        reset.report(f"reset {number} clusters")
+        await running.__aexit__()
+
+
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 async def run(tests: int, objects: int, template: int) -> None:
     async with server() as api:
         there = len((await api.snapshot()).entries)
@@ -129,8 +158,11 @@ def main() -> None:
     parser.add_argument("--tests", type=int, default=100)
     parser.add_argument("--objects", type=int, default=20)
     parser.add_argument("--template", type=int, default=300)
+    parser.add_argument("--clusters", type=int, default=20)
     parsed = parser.parse_args()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        if parsed.clusters:
+            runner.run(further_clusters(parsed.clusters))
         runner.run(run(parsed.tests, parsed.objects, parsed.template))
 
 

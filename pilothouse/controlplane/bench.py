@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.apiserver.storage.snapshots import Snapshots
+from pilothouse.client.idleness import registered_workers
 from pilothouse.controlplane.options.completion import CompletedOptions
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 def new_scope(options: CompletedOptions) -> ServerScope | None:
     """Give the current task, and tasks that it starts, a controllable clock. Return None without --testing."""
     if not options.pilothouse.testing:
+        registered_workers()  # keeps the server's controllers apart from the controllers of an operator under test
         return None
     from pilothouse.bench.scope import new_scope
 

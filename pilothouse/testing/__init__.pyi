@@ -2,6 +2,9 @@ from pilothouse.apiserver.storage.snapshots import StoredSnapshot as StoredSnaps
 from pilothouse.testing.access import Answer as Answer
 from pilothouse.testing.api import API as API
 from pilothouse.testing.api import BlockingAPI as BlockingAPI
+from pilothouse.testing.cluster_set import BlockingClusters as BlockingClusters
+from pilothouse.testing.cluster_set import Clusters as Clusters
+from pilothouse.testing.cluster_set import clusters as clusters
 from pilothouse.testing.in_thread import Server as Server
 from pilothouse.testing.running import StartError as StartError
 from pilothouse.testing.running import server as server

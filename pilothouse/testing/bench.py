@@ -173,12 +173,17 @@ async def _let_loops_turn(programs: Workers, end: float) -> list[str]:
         for _ in range(_TURNS):
             turned: Future[None] = Future()
             with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(turned.set_result, None)
+                loop.call_soon_threadsafe(_resolve, turned)
                 try:
                     await asyncio.wait_for(asyncio.wrap_future(turned), max(end - time.monotonic(), 0.0))
                 except TimeoutError:
                     return [f"the event loop of {getattr(worker, 'name', worker)}, which is blocked"]
     return []
+
+
+def _resolve(turned: Future[None]) -> None:
+    if turned.set_running_or_notify_cancel():
+        turned.set_result(None)
 
 
 def _activity(programs: Workers) -> int:

@@ -38,10 +38,7 @@ class InThread:
             closing.callback(lambda: loop.run(self._manager.__aexit__(None, None, None)))
             opened = closing.enter_context(ExitStack())
             self._closing = closing.pop_all()
-        sender = Sender(loop, api)
-        return BlockingAPI(
-            api.url, api.kubeconfig, api.token, api.home, opened=opened, send=sender, loop=loop, behind=api
-        )
+        return blocking_api(loop, api, opened)
 
     def stop(self) -> None:
         """Stop the server, and close everything that was opened on it."""
@@ -52,6 +49,12 @@ class InThread:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.stop()
+
+
+def blocking_api(loop: LoopThread, api: API, opened: ExitStack) -> BlockingAPI:
+    """Return the blocking form of a server in the loop."""
+    sender = Sender(loop, api)
+    return BlockingAPI(api.url, api.kubeconfig, api.token, api.home, opened=opened, send=sender, loop=loop, behind=api)
 
 
 class Server(InThread):

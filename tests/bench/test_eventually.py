@@ -10,7 +10,6 @@ from patience import PATIENCE
 
 from pilothouse.errors import NotFound
 from pilothouse.testing import API, Server
-from pilothouse.testing.story import collapsed
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -57,16 +56,3 @@ def test_the_failure_says_what_happened_during_the_wait() -> None:
         assert re.search("more times? the last 2 lines", notes)
         with pytest.raises(AssertionError, match="the last value is None; return a true value"):
             api.eventually(lambda: None, within=0.0)
-
-
-@pytest.mark.parametrize(
-    ("lines", "expected"),
-    [
-        ("abc", ["a", "b", "c"]),
-        ("aab", ["a", "  … 1 more time the last line", "b"]),
-        ("xababab", ["x", "a", "b", "  … 2 more times the last 2 lines"]),
-        ("", []),
-    ],
-)
-def test_repeated_lines_are_collapsed(lines: str, expected: list[str]) -> None:
-    assert [*collapsed(lines)] == expected

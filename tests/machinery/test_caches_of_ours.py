@@ -96,6 +96,7 @@ MEMOS = {
         "controllers/garbagecollector/graph:ObjectState._by_uid",
         "testing/in_thread:Sender._users",
         "testing/pytest_plugin/clusters:Clusters._known",
+        "testing/pytest_plugin/clusters:Clusters._known_sets",
     ),
     "ends with a command": (
         "apiserver/storage/backup/etcd:EtcdSource._ends",

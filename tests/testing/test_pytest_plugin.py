@@ -170,6 +170,65 @@ def test_clients_are_awaited_under_any_event_loop_and_used_from_threads(pytester
     run(pytester, "-o", "pilothouse_flags=authorization-mode=RBAC").assert_outcomes(passed=2 + 2 * len(BACKENDS))
 
 
+def test_several_clusters_are_clean_for_each_test(pytester: pytest.Pytester) -> None:
+    pytester.makefile(".yaml", widgets=CRD % ("widgets", "widgets", "Widget"))
+    pytester.makepyfile(
+        f"""
+        import os
+        import pytest
+        from pilothouse.client import BlockingClient, connect, load_config
+        from pilothouse.errors import ConnectionFailed
+
+        pytestmark = [
+            pytest.mark.pilothouse(crds=["widgets.yaml"]),
+            pytest.mark.pilothouse_clusters(hub=1, spokes=2),
+        ]
+
+        @pytest.mark.parametrize("turn", [1, 2])
+        def test_blocking(pilothouse_clusters, turn):
+            assert pilothouse_clusters.names == ["hub", "spokes-1", "spokes-2"]
+            assert os.environ["KUBECONFIG"] == str(pilothouse_clusters.kubeconfig)
+            for name in pilothouse_clusters.names:
+                with BlockingClient(load_config(context=name)) as client:
+                    client.resource("example.com/v1", "widgets").list()
+                    client.resource("v1", "namespaces").create({{"metadata": {{"name": f"of-{{name}}"}}}})
+            for index, spoke in enumerate(pilothouse_clusters.group("spokes"), 1):
+                found = spoke.client().resource("v1", "namespaces").list()["items"]
+                assert f"of-spokes-{{index}}" in [item["metadata"]["name"] for item in found]
+                assert "of-hub" not in [item["metadata"]["name"] for item in found]
+            systems = [api.request("GET", "/api/v1/namespaces/kube-system") for api in map(
+                pilothouse_clusters.__getitem__, pilothouse_clusters.names)]
+            assert len({{system.json["metadata"]["uid"] for system in systems}}) == 3
+            pilothouse_clusters.settle()
+            with BlockingClient(load_config(context="spokes-1")) as client:
+                with pilothouse_clusters.partition("spokes-1"), pytest.raises(ConnectionFailed):
+                    client.get_json("/version")
+                client.get_json("/version")
+
+        class TestAnyio:
+            pytestmark = pytest.mark.anyio
+
+            @pytest.fixture(params={BACKENDS!r})
+            def anyio_backend(self, request):
+                return request.param
+
+            async def test_awaited(self, pilothouse_clusters, anyio_backend):
+                spoke = pilothouse_clusters["spokes-1"]
+                assert (await spoke.request("GET", "/api/v1/namespaces/of-spokes-1")).status == 404
+                async with pilothouse_clusters.latency("1ms"), pilothouse_clusters.partition("hub", silent=True):
+                    await pilothouse_clusters.group("spokes")[0].client().resource("v1", "namespaces").list()
+                await pilothouse_clusters.settle()
+
+        def test_fails(pilothouse_clusters):
+            pilothouse_clusters["spokes-2"].request("POST", "/api/v1/namespaces", {{"metadata": {{"name": "x"}}}})
+            assert False
+        """
+    )
+    result = run(pytester)
+    result.assert_outcomes(passed=2 + len(BACKENDS), failed=1)
+    result.stdout.fnmatch_lines(["*Pilothouse: objects that changed (spokes-2)*", "created Namespace x"])
+
+
 KOPF = """
     import threading
     import kubernetes  # before kopf, and before KUBECONFIG is set

@@ -16,6 +16,7 @@ from kubectl import BINARY, MISSING
 
 from pilothouse.machinery.objects import Json
 from pilothouse.testing import Server, StartError, server
+from pilothouse.testing.story import collapsed
 
 NAMESPACES = "/api/v1/namespaces"
 
@@ -165,3 +166,16 @@ async def test_a_server_of_the_version_of_this_process_runs_in_it() -> None:
 def test_an_unknown_version_is_refused_with_the_known_ones() -> None:
     with pytest.raises(StartError, match=r'Kubernetes version "1\.2" is not available; choose one of 1\.34, 1\.35, '):
         Server(kubernetes_version="1.2").start()
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("abc", ["a", "b", "c"]),
+        ("aab", ["a", "  … 1 more time the last line", "b"]),
+        ("xababab", ["x", "a", "b", "  … 2 more times the last 2 lines"]),
+        ("", []),
+    ],
+)
+def test_repeated_lines_are_collapsed(lines: str, expected: list[str]) -> None:
+    assert [*collapsed(lines)] == expected

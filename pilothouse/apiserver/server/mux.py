@@ -30,7 +30,7 @@ class PathRecorderMux:
         self._prefixes = {}
         self._longest = 0
         self._listed = set()
-        self._forget()
+        self.find = bounded_cache(entries=4096, key_bytes=256)(self._find)
 
     def handle(self, path: str, handler: Handler, *, listed: bool = True) -> None:
         """Serve exactly this path."""
@@ -58,7 +58,7 @@ class PathRecorderMux:
 
     def _forget(self) -> None:
         """Clear the lookup cache, after paths were added or removed."""
-        self.find = bounded_cache(entries=4096, key_bytes=256)(self._find)
+        self.find.cache_clear()  # type: ignore[attr-defined]
 
     def _find(self, path: str) -> Handler:
         exact = self._paths.get(path)

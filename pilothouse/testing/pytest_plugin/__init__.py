@@ -6,7 +6,8 @@ def test_a_namespace_is_active(kube_client):
 
 `pilothouse_server` is one server per test process; `pilothouse` is the server of one test, reset to its template before
 the test; `kubeconfig` is its path; `kube_client` is its client; `pilothouse_webhooks` is the address of its webhooks.
-In `async def` tests, the methods of `pilothouse` and `kube_client` are coroutines.
+`pilothouse_clusters` is several clusters. In `async def` tests, the methods of `pilothouse`, `pilothouse_clusters` and
+`kube_client` are coroutines.
 Before a test uses one of these fixtures, only pytest is imported.
 """
 
@@ -23,10 +24,12 @@ import pytest
 
 from pilothouse.machinery.release import ReleaseAlreadyChosen, choose
 from pilothouse.testing.pytest_plugin.settings import (
+    CLUSTERS_MARKER,
     KUBECONFIG,
     MARKER,
     MATRIX,
     add_options,
+    groups_of_item,
     is_pinned,
     settings_of_item,
     settings_of_session,
@@ -38,10 +41,13 @@ if TYPE_CHECKING:
     from pilothouse.client.blocking import BlockingClient
     from pilothouse.client.rest.client import Client
     from pilothouse.testing.api import API, BlockingAPI
-    from pilothouse.testing.pytest_plugin.clusters import Clusters, OneTest
+    from pilothouse.testing.cluster_set import BlockingClusters
+    from pilothouse.testing.cluster_set import Clusters as SeveralClusters
+    from pilothouse.testing.pytest_plugin.clusters import Clusters, OneTest, SetTest
     from pilothouse.testing.pytest_plugin.webhooks import WebhookAddress
 
 _TEST = pytest.StashKey["OneTest"]()
+_SET: pytest.StashKey[SetTest] = pytest.StashKey()
 VERSION_PROPERTY = "kubernetes_version"
 """Property of a test's report: the Kubernetes version of its server."""
 
@@ -55,6 +61,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
+    config.addinivalue_line("markers", CLUSTERS_MARKER)
     versions = versions_of_session(config) or [settings_of_session(config).kubernetes_version]
     if len(versions) == 1 and versions[0]:
         with suppress(ReleaseAlreadyChosen):  # then servers of the version run in processes of their own
@@ -134,6 +141,25 @@ def pilothouse(request: pytest.FixtureRequest, _pilothouse_test: OneTest) -> Blo
 
 
 @pytest.fixture
+def pilothouse_clusters(
+    request: pytest.FixtureRequest,
+    _pilothouse_clusters: Clusters,
+    _pilothouse_version: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[BlockingClusters | SeveralClusters]:
+    """The clusters of the marker of the same name, reset to their template. `KUBECONFIG` has a context for each."""
+    from pilothouse.testing.pytest_plugin.any_loop import AnyLoopClusters
+    from pilothouse.testing.pytest_plugin.clusters import one_test_of
+
+    settings = settings_of_item(request.node, _pilothouse_version)
+    with one_test_of(_pilothouse_clusters.get_set(settings, groups_of_item(request.node))) as test:
+        request.node.stash[_SET] = test
+        monkeypatch.setenv("KUBECONFIG", str(test.clusters.kubeconfig))
+        _configure_official_clients(monkeypatch, str(test.clusters.kubeconfig))
+        yield AnyLoopClusters(test.clusters) if _is_async(request) else test.clusters
+
+
+@pytest.fixture
 def kubeconfig(_pilothouse_test: OneTest) -> Path:
     """Path of the administrator's kubeconfig of the test's server."""
     return _pilothouse_test.api.kubeconfig
@@ -170,9 +196,9 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    test = item.stash.get(_TEST, None)
-    if test is not None and report.failed and report.when == "call":
-        report.sections.extend(test.story())
+    for test in (item.stash.get(_TEST, None), item.stash.get(_SET, None)):
+        if test is not None and report.failed and report.when == "call":
+            report.sections.extend(test.story())
     return report
 
 

@@ -17,6 +17,7 @@ from pilothouse.client.rest.transport import HttpRequest, HttpResponse
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.testing.access import Answer
 from pilothouse.testing.api import API, BlockingAPI
+from pilothouse.testing.cluster_set import BlockingClusters, Clusters
 from pilothouse.testing.in_thread import InThread
 
 T = TypeVar("T")
@@ -77,6 +78,52 @@ class AnyLoopAPI(API):
 
     async def _await(self, work: Coroutine[Any, Any, T]) -> T:
         return await _await_in(self.blocking.loop, work)
+
+
+class AnyLoopClusters(Clusters):
+    """Several clusters in a thread, for code in any event loop."""
+
+    def __init__(self, blocking: BlockingClusters) -> None:
+        self._blocking = blocking
+        self.kubeconfig = blocking.kubeconfig
+
+    @property
+    def names(self) -> list[str]:
+        return self._blocking.names
+
+    def __getitem__(self, name: str) -> API:
+        return AnyLoopAPI.of(self._blocking[name])
+
+    def group(self, name: str) -> list[API]:
+        return [AnyLoopAPI.of(api) for api in self._blocking.group(name)]
+
+    def partition(self, *names: str, silent: bool = False) -> AbstractAsyncContextManager[None]:
+        return self._entered(self._blocking.behind.partition(*names, silent=silent))
+
+    def latency(self, delay: str, *names: str) -> AbstractAsyncContextManager[None]:
+        return self._entered(self._blocking.behind.latency(delay, *names))
+
+    async def settle(self, timeout: float = 30.0) -> None:
+        await _await_in(self._blocking.loop, self._blocking.behind.settle(timeout))
+
+    async def reset(self) -> None:
+        await _await_in(self._blocking.loop, self._blocking.behind.reset())
+
+    @asynccontextmanager
+    async def _entered(self, block: AbstractAsyncContextManager[None]) -> AsyncIterator[None]:
+        await _await_in(self._blocking.loop, _enter(block))
+        try:
+            yield
+        finally:
+            await _await_in(self._blocking.loop, _leave(block))
+
+
+async def _enter(block: AbstractAsyncContextManager[None]) -> None:
+    await block.__aenter__()
+
+
+async def _leave(block: AbstractAsyncContextManager[None]) -> None:
+    await block.__aexit__(None, None, None)
 
 
 @asynccontextmanager

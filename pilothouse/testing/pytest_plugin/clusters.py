@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import fields, replace
 from datetime import UTC, datetime
@@ -13,11 +14,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import pytest
 
+from pilothouse.client.blocking import BlockingClient
 from pilothouse.client.config.kubeconfig import load_kubeconfig
 from pilothouse.client.config.model import ConfigError
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.testing.access import ServerAccess, kubeconfig_with
 from pilothouse.testing.api import API, BlockingAPI
+from pilothouse.testing.cluster_set import BlockingClusters, clusters
 from pilothouse.testing.home import Home
 from pilothouse.testing.in_thread import InThread, Server
 from pilothouse.testing.pytest_plugin.any_loop import AnyLoopAPI
@@ -91,6 +94,7 @@ class Clusters:
         """With a kubeconfig, all tests run against that cluster instead."""
         self._kubeconfig = Path(kubeconfig).absolute() if kubeconfig else None
         self._known: dict[str, Cluster | str] = {}
+        self._known_sets: dict[str, BlockingClusters | str] = {}
         self._running = ExitStack()
 
     def __enter__(self) -> Clusters:
@@ -106,6 +110,21 @@ class Clusters:
         if isinstance(cluster, str):
             pytest.fail(f"pilothouse: {cluster}", pytrace=False)
         return cluster
+
+    def get_set(self, settings: Settings, groups: Mapping[str, int]) -> BlockingClusters:
+        """Return the clusters with these settings in these groups. Fails the test if there are none."""
+        if self._kubeconfig:
+            pytest.skip("only Pilothouse runs several clusters")
+        key = f"{settings.key} {sorted(groups.items())}"
+        if (known := self._known_sets.get(key)) is None:
+            try:
+                known = self._running.enter_context(_cluster_set(settings, groups))
+            except (StartError, BadManifest, OSError) as error:
+                known = str(error)
+            self._known_sets[key] = known
+        if isinstance(known, str):
+            pytest.fail(f"pilothouse: {known}", pytrace=False)
+        return known
 
     def _create(self, settings: Settings) -> Cluster | str:
         try:
@@ -138,6 +157,42 @@ class Clusters:
         self._running.callback(remove, client, manifests)
         install(client, manifests)
         return Cluster(api, webhooks, None)
+
+
+def _cluster_set(settings: Settings, groups: Mapping[str, int]) -> clusters:
+    manifests = _read_all(settings)
+
+    def install_all(api: API) -> None:
+        with BlockingClient(api.config()) as client:
+            install(client, manifests)
+
+    async def prepare(api: API) -> None:
+        await asyncio.to_thread(install_all, api)
+
+    flags: dict[str, Any] = {"recent_requests": _RECORDED_REQUESTS, **settings.server_flags}
+    several = clusters(flags=flags, **groups)
+    several.prepare = prepare
+    return several
+
+
+@dataclass(frozen=True, slots=True)
+class SetTest:
+    """The clusters of one test."""
+
+    clusters: BlockingClusters
+    began: datetime
+
+    def story(self) -> list[tuple[str, str]]:
+        """Return report sections about the changes on every cluster since the start."""
+        return self.clusters.loop.run(self.clusters.behind.story(self.began))
+
+
+@contextmanager
+def one_test_of(known: BlockingClusters) -> Iterator[SetTest]:
+    """Reset the clusters. Resources of the test are closed at the end of the block."""
+    known.reset()
+    with ExitStack() as opened:
+        yield SetTest(BlockingClusters(known.behind, known.loop, opened), datetime.now(UTC))
 
 
 def _webhooks(settings: Settings, folder: Path) -> WebhookAddress | None:

@@ -22,6 +22,10 @@ MARKER = (
     " server. crds and manifests are lists of paths or objects; lists and flags add to those of the class, the module"
     " and the configuration."
 )
+CLUSTERS_MARKER = (
+    "pilothouse_clusters(**groups): several clusters for the fixture pilothouse_clusters, with the settings of the"
+    " marker pilothouse. Keywords are groups with the number of their clusters: hub=1, spokes=20."
+)
 _OPTIONS = {
     "crds": ("paths", "append", "File or folder of CustomResourceDefinitions to install in every server"),
     "manifests": ("paths", "append", "File or folder of objects to install in every server"),
@@ -126,6 +130,14 @@ def settings_of_session(config: pytest.Config, version: str = "") -> Settings:
             values["webhooks"] = (host, int(port))
         settings = _checked(settings, values, (folder,))
     return replace(settings, kubernetes_version=version) if version else settings
+
+
+def groups_of_item(item: pytest.Item) -> dict[str, int]:
+    """Return the groups of clusters of the innermost marker. Fails the test without a marker."""
+    mark = item.get_closest_marker("pilothouse_clusters")
+    if mark is None or mark.args or not mark.kwargs or not all(isinstance(n, int) for n in mark.kwargs.values()):
+        pytest.fail("pilothouse: add @pytest.mark.pilothouse_clusters(hub=1, spokes=2) to the test", pytrace=False)
+    return dict(mark.kwargs)
 
 
 def settings_of_item(item: pytest.Item, version: str = "") -> Settings:
