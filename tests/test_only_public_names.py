@@ -23,8 +23,10 @@ PUBLIC = {
 }
 
 OF_LAYER = {
+    "bench/test_eventually.py": "testing",
     "controlplane/test_replicas_on_etcd.py": "cli",
     "deploy/test_deploy_files.py": "cli",
+    "docs/test_versions.py": "apiserver",
     "fuzz/test_fuzzed_bodies.py": "machinery",
     "fuzz/test_fuzzed_connections.py": "apiserver",
     "fuzz/test_secrets_stay_unseen.py": "kube",
