@@ -28,7 +28,6 @@ _ASSIGNED = frozenset(
 )
 """Fields whose values a server chooses."""
 _ESTABLISHED_WITHIN = 60.0
-_FIRST = ("CustomResourceDefinition", "Namespace")
 _DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
@@ -91,8 +90,9 @@ class Outcome:
 def _outcomes(version: str, manifests: Sequence[Manifest]) -> list[Outcome]:
     """Create the objects on a server of the version, definitions and namespaces first. Raises StartError."""
     from pilothouse.testing.in_thread import Server
+    from pilothouse.testing.pytest_plugin.template import install_rank
 
-    order = sorted(range(len(manifests)), key=lambda at: _rank(manifests[at].kind))
+    order = sorted(range(len(manifests)), key=lambda at: install_rank(manifests[at].kind))
     outcomes: dict[int, Outcome] = {}
     with Server(kubernetes_version=version, controllers="-*", disable_admission_plugins="ServiceAccount") as api:
         for name in sorted({manifest.namespace for manifest in manifests} - {""}):
@@ -100,10 +100,6 @@ def _outcomes(version: str, manifests: Sequence[Manifest]) -> list[Outcome]:
         for at in order:
             outcomes[at] = _created(api, manifests[at])
     return [outcomes[at] for at in range(len(manifests))]
-
-
-def _rank(kind: str) -> int:
-    return _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
 
 
 def _created(api: BlockingAPI, manifest: Manifest) -> Outcome:

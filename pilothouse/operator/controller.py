@@ -116,7 +116,7 @@ class ReconcilerController:
 
     async def _prepared(self) -> bool:
         """Prepare; return False if the controller was stopped meanwhile."""
-        preparing, stopped = asyncio.ensure_future(self.prepare()), asyncio.ensure_future(_wait(self._stopping))
+        preparing, stopped = asyncio.ensure_future(self.prepare()), asyncio.ensure_future(until_set(self._stopping))
         try:
             await asyncio.wait({preparing, stopped}, return_when=asyncio.FIRST_COMPLETED)
             if stopped.done():
@@ -433,7 +433,7 @@ class ReconcilerController:
                 return
 
 
-async def _wait(event: asyncio.Event) -> None:
+async def until_set(event: asyncio.Event) -> None:
     await event.wait()
 
 

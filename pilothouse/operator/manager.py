@@ -38,7 +38,7 @@ from pilothouse.machinery.failed_attempts import log_failed_attempt
 from pilothouse.machinery.objects import name_of
 from pilothouse.machinery.server_errors import ServiceUnavailable
 from pilothouse.operator.cluster import RETRY, Cluster, GuardedTransport, NotLeading
-from pilothouse.operator.controller import ReconcilerController
+from pilothouse.operator.controller import ReconcilerController, until_set
 from pilothouse.operator.endpoints import Check, EndpointServer, HealthEndpoints, parse_address
 from pilothouse.operator.kinds import AnyKind, classes_of, definitions, gvk_of
 from pilothouse.operator.logs import LogFormat, configure_logging
@@ -290,7 +290,7 @@ class Manager:
     async def wait(self) -> None:
         """Return when the manager was told to stop. Raises the error of a failed manager."""
         assert self._running is not None, "start the manager first"
-        stopped = asyncio.ensure_future(_set(self._stop))
+        stopped = asyncio.ensure_future(until_set(self._stop))
         await asyncio.wait({stopped, self._running}, return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
         if self._running.done():
@@ -441,7 +441,7 @@ class Manager:
         ]
         running = [asyncio.ensure_future(_runnable(runnable, self)) for runnable in self.runnables]
         working = [*controlling, *running]
-        stopped = asyncio.ensure_future(_set(self._stop))
+        stopped = asyncio.ensure_future(until_set(self._stop))
         try:
             done = await _first_to_end_work(
                 {stopped, *working[: len(self._controllers)]}, working[len(self._controllers) :]
@@ -518,10 +518,6 @@ async def _first_to_end_work(
 
 async def _all_done(tasks: Sequence[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks)
-
-
-async def _set(event: asyncio.Event) -> None:
-    await event.wait()
 
 
 async def _runnable(runnable: Runnable, manager: Manager) -> None:

@@ -69,7 +69,7 @@ def end_faults(api: BlockingAPI) -> None:
 
 def install(client: BlockingClient, manifests: Iterable[Manifest]) -> None:
     """Apply all manifests. Raises BadManifest with the rejected object and the reason."""
-    ordered = sorted(manifests, key=lambda manifest: _rank(manifest.obj["kind"]))
+    ordered = sorted(manifests, key=lambda manifest: install_rank(manifest.obj["kind"]))
     definitions = [manifest for manifest in ordered if manifest.obj["kind"] == DEFINITION]
     for manifest in definitions:
         _apply(client, manifest)
@@ -81,12 +81,13 @@ def install(client: BlockingClient, manifests: Iterable[Manifest]) -> None:
 
 def remove(client: BlockingClient, manifests: Iterable[Manifest]) -> None:
     """Delete existing objects in reverse order."""
-    for manifest in sorted(manifests, key=lambda manifest: _rank(manifest.obj["kind"]), reverse=True):
+    for manifest in sorted(manifests, key=lambda manifest: install_rank(manifest.obj["kind"]), reverse=True):
         with suppress(PilothouseError):
             client.for_object(manifest.obj).delete(manifest.obj["metadata"]["name"])
 
 
-def _rank(kind: str) -> int:
+def install_rank(kind: str) -> int:
+    """Return the place of a kind in the order of installation: definitions, namespaces, everything else."""
     return _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
 
 
