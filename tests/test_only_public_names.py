@@ -23,7 +23,6 @@ PUBLIC = {
 }
 
 OF_LAYER = {
-    "bench/test_eventually.py": "testing",
     "controlplane/test_replicas_on_etcd.py": "cli",
     "deploy/test_deploy_files.py": "cli",
     "docs/test_versions.py": "apiserver",

@@ -23,6 +23,7 @@ def main(arguments: Sequence[str]) -> int:
     parsed = _parser().parse_args(arguments)
     from pilothouse.client.config.model import ConfigError
     from pilothouse.client.rest.errors import ConnectionFailed
+    from pilothouse.machinery.codec.yaml_nodes import YamlError
     from pilothouse.machinery.status_error import StatusError
     from pilothouse.scaffold.names import ScaffoldError
     from pilothouse.scaffold.operator_code import load_operator
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
         else:
             for line in write_files(parsed.output, files, parsed.part):
                 print(line)
-    except (ScaffoldError, ConfigError, ConnectionFailed, StatusError, OSError) as error:
+    except (ScaffoldError, ConfigError, ConnectionFailed, StatusError, YamlError, OSError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
     return 0
@@ -87,14 +88,13 @@ def _parser() -> CommandParser:
 def _recorded(parsed: argparse.Namespace) -> list[dict[str, object]]:
     import asyncio
 
-    import yaml
-
     from pilothouse.bench.recorded_roles import rules_of
     from pilothouse.cli.rbac import recording_named
+    from pilothouse.machinery.codec.yaml import parse_yaml
 
     file = Path(parsed.from_recording)
     if file.is_file():
-        recording = yaml.safe_load(file.read_text(encoding="utf-8"))
+        recording = parse_yaml(file.read_bytes()).value
     else:
         recording = asyncio.run(recording_named(parsed.from_recording, parsed.kubeconfig))
     return rules_of(recording)

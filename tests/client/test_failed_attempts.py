@@ -25,6 +25,8 @@ PANICS = {
     "apiserver/serving/exchange.py",
     "builder/function_backed/functions.py",
     "machinery/failed_attempts.py",
+    "operator/endpoints.py",
+    "operator/webhook_server.py",
 }
 """Modules in which an error of any class is a bug, of ours or of an author's function."""
 LOG = logging.getLogger("attempts")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from example_module import EXAMPLES
 
-BUILT = [file for file in sorted(EXAMPLES.glob("*.py")) if "pilothouse.builder" in file.read_text()]
+BUILT = [file for file in sorted(EXAMPLES.glob("*.py")) if "APIServer" in file.read_text()]
 
 
 @pytest.mark.parametrize("file", BUILT, ids=lambda file: file.name)

@@ -166,6 +166,13 @@ LANE = {
         "nodes/test_simulated_behaviors.py",
         "nodes/test_stages.py",
     ),
+    "operator": (
+        "operator/test_conditions.py",
+        "operator/test_kinds.py",
+        "operator/test_manager.py",
+        "operator/test_predicates_and_logs.py",
+        "operator/test_reviews.py",
+    ),
     "scaffold": ("scaffold/test_cluster_manifests.py", "scaffold/test_reference_pages.py"),
     "scheduler": ("scheduler/*.py", "!scheduler/test_scheduling_on_a_server.py"),
     "testing": ("testing/test_snapshots_of_a_server.py",),
