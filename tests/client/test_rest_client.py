@@ -64,6 +64,8 @@ async def test_pages_go_on_to_the_end(server: ApiServer, client: Client) -> None
         await server.put(name)
     pages = [page async for page in client.resource("v1", "configmaps").pages(ListOptions(limit=2))]
     assert [[name_of(item) for item in page["items"]] for page in pages] == [["a", "b"], ["c", "d"], ["e"]]
+    items = client.resource("v1", "configmaps").items(ListOptions(limit=2))
+    assert [name_of(item) async for item in items] == ["a", "b", "c", "d", "e"]
 
 
 async def test_a_collection_can_be_deleted(server: ApiServer, client: Client) -> None:

@@ -102,6 +102,12 @@ class ResourceClient:
             )
             yield page
 
+    async def items(self, options: ListOptions = ALL) -> AsyncIterator[Json]:
+        """Yield every object of the collection, page by page. Raises StatusError as `pages`."""
+        async for page in self.pages(options):
+            for obj in page["items"]:
+                yield obj
+
     async def watch(self, options: ListOptions = ALL) -> RestWatch:
         """Open a watch. Return when the server has accepted the watch."""
         limit = None if options.timeout_seconds is None else options.timeout_seconds + _GRACE
