@@ -182,7 +182,7 @@ def _client(server: APIServer, cluster: Client | None, own: Handler) -> Client:
 
 
 class OwnGroupTransport:
-    """Transport that sends requests below `root` to one transport, and all others to another."""
+    """Sends requests below `root` to `own`, and other requests to `other`."""
 
     def __init__(self, root: str, own: Transport, other: Transport) -> None:
         self._root = root

@@ -154,7 +154,7 @@ def _differences(old: Outcome, new: Outcome, old_version: str, new_version: str)
 
 
 def _changed_fields(old: Any, new: Any, path: str) -> Iterator[str]:
-    """Yield a line for each field that only one version sets, or that has another value."""
+    """Yield a line for each field that is missing in a version or has different values."""
     if isinstance(old, dict) and isinstance(new, dict):
         for name in sorted({*old, *new} - _ASSIGNED):
             inner = f"{path}.{name}" if path else name

@@ -69,7 +69,7 @@ class AlreadyOwned(PilothouseError):
 
 
 class KindCache:
-    """Cache of one kind in one cluster: one informer, or one per namespace."""
+    """Cache of a kind in a cluster: an informer for all namespaces, or an informer for each namespace."""
 
     def __init__(self, mapping: RESTMapping, informers: dict[str, SharedIndexInformer], clock: Clock) -> None:
         self.mapping = mapping
@@ -203,7 +203,7 @@ class _ConsistentListWatch:
 
 
 class GuardedTransport:
-    """Transport that calls `check` before each write."""
+    """Calls `check` before each write."""
 
     def __init__(self, transport: Transport, check: Callable[[], None]) -> None:
         self._transport = transport

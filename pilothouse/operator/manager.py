@@ -183,7 +183,7 @@ class Manager:
 
     @property
     def reconcilers(self) -> list[Reconciler[Any]]:
-        """The running reconcilers: one for each cluster."""
+        """The running reconcilers of each cluster."""
         return [controller.reconciler for controller in self._controllers]
 
     def cluster(self, name: str = "") -> Cluster:

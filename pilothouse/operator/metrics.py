@@ -18,7 +18,7 @@ RESULTS = ("success", "error", "requeue", "requeue_after")
 
 
 class ControllerMetrics:
-    """Metrics of all controllers of one registry."""
+    """Metrics of the controllers of a registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         from prometheus_client import Counter, Gauge, Histogram
@@ -76,7 +76,7 @@ class ControllerMetrics:
         )
 
     def register(self, controller: str, workers: int) -> None:
-        """Create all series of a controller, so that rates start at 0."""
+        """Create the series of a controller, so that rates start at 0."""
         for result in RESULTS:
             self.total.labels(controller, result)
         for counter in (self.errors, self.terminal, self.panics):

@@ -227,7 +227,7 @@ def enabled(name: str) -> bool:
 
 
 def serve_with(gates: FeatureGates) -> None:
-    """Make `enabled` answer by these gates in this task and in the tasks that it starts."""
+    """Make `enabled` use the given gates in the current task and in tasks started by it."""
     _SERVING.set(gates.resolved)
 
 

@@ -35,7 +35,7 @@ class Hint:
     allows_none: bool = False
 
     def marked(self, kind: type[Marker]) -> Any:
-        """Return the last marker of this kind; None without one."""
+        """Return the last marker of this kind, or None."""
         return next((marker for marker in reversed(self.markers) if isinstance(marker, kind)), None)
 
 

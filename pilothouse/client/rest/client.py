@@ -75,7 +75,7 @@ class Client:
         return self.for_resource(GroupVersion.parse(api_version).resource(plural), namespace=namespace)
 
     def for_resource(self, resource: GroupVersionResource, *, namespace: str = "") -> ResourceClient:
-        """Return a client for one resource, in one namespace or in all."""
+        """Return a client of a resource, in the namespace or in all namespaces."""
         return ResourceClient(self, resource, namespace=namespace)
 
     async def get_json(self, path: str, params: Mapping[str, str] | None = None, *, accept: str = JSON) -> Json:

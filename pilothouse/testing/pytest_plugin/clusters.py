@@ -104,7 +104,7 @@ class Clusters:
         self._running.close()
 
     def get(self, settings: Settings) -> Cluster:
-        """Return the server with these settings. Fails the test if there is none."""
+        """Return the server with these settings. Fails the test if the server cannot start."""
         if (cluster := self._known.get(settings.key)) is None:
             cluster = self._known[settings.key] = self._create(settings)
         if isinstance(cluster, str):
@@ -112,7 +112,7 @@ class Clusters:
         return cluster
 
     def get_set(self, settings: Settings, groups: Mapping[str, int]) -> BlockingClusters:
-        """Return the clusters with these settings in these groups. Fails the test if there are none."""
+        """Return the clusters with these settings in these groups. Fails the test if a cluster cannot start."""
         if self._kubeconfig:
             pytest.skip("only Pilothouse runs several clusters")
         key = f"{settings.key} {sorted(groups.items())}"

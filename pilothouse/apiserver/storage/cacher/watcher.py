@@ -37,7 +37,7 @@ class WatchStart:
     changes: Sequence[CacheChange] = ()
 
     def events(self, keys: CacheKeyRange, predicate: Predicate | None) -> Iterator[WatchEvent | None]:
-        """Yield events; None for invisible entries, so that a reader can bound its work."""
+        """Yield the events, and None for each invisible entry, so that a reader can bound its work."""
         for obj in self.objects:
             yield WatchEvent(EventType.ADDED, obj, obj.revision) if predicate is None or predicate(obj) else None
         if self.end is not None:
