@@ -8,7 +8,7 @@ from typing import Final
 
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
-from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher, DelegatingWatcher
 from pilothouse.bench.definitions import GROUP
 from pilothouse.client.idleness import Workers, registered_workers
 from pilothouse.machinery.adjustable_time import AdjustableTime
@@ -155,17 +155,16 @@ class Program:
         return f"{self.agent} (was active {quiet:.1f}s ago)" if quiet < selection.quiet_for else ""
 
 
-class ProgramWatch(CacheWatcher):
+class ProgramWatch(DelegatingWatcher):
     """Delegates to the watcher of a program's watch, and records its events."""
 
     def __init__(self, watcher: CacheWatcher, program: Program) -> None:
-        # Only the type of the base class is used: every method that a reader calls is overridden.
-        self._watcher = watcher
+        super().__init__(watcher)
         self._program = program
 
     async def __anext__(self) -> WatchEvent:
         try:
-            event = await self._watcher.__anext__()
+            event = await super().__anext__()
         except Exception:
             self._program.lost()
             raise
@@ -173,19 +172,10 @@ class ProgramWatch(CacheWatcher):
             self._program.active()
         return event
 
-    def drain(self) -> list[WatchEvent]:
-        return self._watcher.drain()
-
     @property
     def has_unread(self) -> bool:
         return self._watcher.has_unread and not self.is_held
 
-    def has_closed(self) -> bool:
-        return self._watcher.has_closed()
-
-    def close(self, error: Exception | None = None) -> None:
-        self._watcher.close(error)
-
     def abandon(self) -> None:
-        self._watcher.abandon()
+        super().abandon()
         self._program.watches.discard(self)

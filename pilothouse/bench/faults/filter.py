@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from pilothouse.apiserver.http import Handler, Request, Response, StreamBroken
 from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
-from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher, DelegatingWatcher
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.bench.faults.fault import Fault
@@ -85,13 +85,12 @@ async def _broken() -> AsyncIterator[bytes]:
 _POLL_INTERVAL: Final = 0.01
 
 
-class FaultyWatcher(CacheWatcher):
+class FaultyWatcher(DelegatingWatcher):
     """Watcher that drops, duplicates, delays or cuts the events of another watcher."""
 
     def __init__(self, watcher: CacheWatcher, effect: Json, store: Store, cut: Callable[[], None]) -> None:
-        # Only the type of the base class is used: every method that a reader calls is overridden.
+        super().__init__(watcher)
         watch = effect.get("watch") or {}
-        self._watcher = watcher
         self._store = store
         self._cut = cut
         self._cut_after: int | None = watch.get("cutAfterEvents")
@@ -102,9 +101,6 @@ class FaultyWatcher(CacheWatcher):
         self._again: deque[WatchEvent] = deque()
         self._seen = 0
         self._last = 0
-
-    def __aiter__(self) -> FaultyWatcher:
-        return self
 
     async def __anext__(self) -> WatchEvent:
         """Return the next event. Raises StreamBroken for a cut connection, Compacted for an expired watch."""
@@ -137,10 +133,3 @@ class FaultyWatcher(CacheWatcher):
     def drain(self) -> list[WatchEvent]:
         """Return an empty list: events are read by `__anext__`, which applies the faults."""
         return []
-
-    def close(self, error: Exception | None = None) -> None:
-        self._watcher.close(error)
-
-    def abandon(self) -> None:
-        """Abandon the underlying watcher."""
-        self._watcher.abandon()

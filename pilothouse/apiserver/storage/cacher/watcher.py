@@ -261,3 +261,26 @@ class CacheWatcher:
         self._reader = None  # further events before the reader runs need no wake-up
         if not reader.done():
             reader.set_result(None)
+
+
+class DelegatingWatcher(CacheWatcher):
+    """Base of watchers that observe or change the events of another watcher. Their events are read, never pushed."""
+
+    def __init__(self, watcher: CacheWatcher) -> None:
+        # Only the type of the base class is used: every method that a reader calls is overridden.
+        self._watcher = watcher
+
+    async def __anext__(self) -> WatchEvent:
+        return await self._watcher.__anext__()
+
+    def drain(self) -> list[WatchEvent]:
+        return self._watcher.drain()
+
+    def has_closed(self) -> bool:
+        return self._watcher.has_closed()
+
+    def close(self, error: Exception | None = None) -> None:
+        self._watcher.close(error)
+
+    def abandon(self) -> None:
+        self._watcher.abandon()
