@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ssl
 import time
+from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from awaiting import until
 
@@ -131,7 +134,19 @@ async def test_all_connections_of_a_user_are_closed_at_once(api: API) -> None:
         await has_hit(api, fault.name, 1)
 
 
-async def test_a_server_that_others_can_reach_has_no_test_bench() -> None:
-    with pytest.raises(StartError, match="--testing is only for this machine: --bind-address must be a loopback"):
+async def test_the_test_bench_of_a_server_that_others_can_reach_needs_authorization() -> None:
+    with pytest.raises(StartError, match=r"--bind-address=0\.0\.0\.0 needs --authorization-mode=Node,RBAC"):
         async with server(testing=True, bind_address="0.0.0.0"):
             pass
+
+
+async def test_others_reach_the_test_bench_with_a_token_and_not_without(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text("hidden,tester,1,system:masters\n")
+    flags = {"bind_address": "0.0.0.0", "authorization_mode": "Node,RBAC", "token_auth_file": str(tokens)}
+    async with server(testing=True, **flags) as api:
+        url = f"{api.url}/apis/testing.pilothouse.dev/v1alpha1/faults"
+        async with aiohttp.ClientSession() as session:
+            tls = ssl.create_default_context(cafile=api.ca)
+            assert (await session.get(url, ssl=tls)).status == 403
+            assert (await session.get(url, ssl=tls, headers={"Authorization": "Bearer hidden"})).status == 200

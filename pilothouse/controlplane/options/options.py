@@ -27,7 +27,7 @@ from pilothouse.controlplane.options.authentication import (
     RequestHeaderOptions,
     TokenWebhookOptions,
 )
-from pilothouse.controlplane.options.authorization import AuthorizationOptions
+from pilothouse.controlplane.options.authorization import ALWAYS_ALLOW, AuthorizationOptions
 from pilothouse.controlplane.options.connections import AggregatorOptions, EgressSelectorOptions, KubeletOptions
 from pilothouse.controlplane.options.controllers import ControllerOptions
 from pilothouse.controlplane.options.etcd import EtcdOptions
@@ -156,9 +156,12 @@ class Options:
         if not self.etcd.capabilities.shared and (self.replicas.join or self.replicas.join_file):
             yield "--join and --join-file need --etcd-servers: the keys are in the store that all servers share"
         if self.pilothouse.testing:
-            address = self.secure_serving.bind_address
-            if not ip_address(address).is_loopback:
-                yield f"--testing is only for this machine: --bind-address must be a loopback address, not {address}"
+            address, modes = self.secure_serving.bind_address, self.authorization.modes
+            if not ip_address(address).is_loopback and (not modes or ALWAYS_ALLOW in modes):
+                yield (
+                    f"--testing with --bind-address={address} needs --authorization-mode=Node,RBAC: "
+                    "without authorization, everybody in the network could inject faults and restore snapshots"
+                )
             if self.pilothouse.workers != "1":
                 yield f"--testing needs one process that serves, not --workers={self.pilothouse.workers}"
 

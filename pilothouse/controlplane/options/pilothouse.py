@@ -82,7 +82,7 @@ class PilothouseOptions:
         "testing",
         BOOL,
         False,
-        "Serve the testing.pilothouse.dev API: faults, clock, snapshots. Loopback only.",
+        "Serve the testing.pilothouse.dev API: faults, clock, snapshots. Beyond loopback it needs authorization.",
         group=TaskGroup.TESTING,
     )
 

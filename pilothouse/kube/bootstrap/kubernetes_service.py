@@ -67,7 +67,7 @@ class KubernetesService:
 
     async def _forget_earlier_run(self) -> None:
         if await self._reconciler.forget_earlier_run():
-            _log.warning("an earlier run of this server did not remove itself from the kubernetes service")
+            _log.info("replaced the endpoint %s of the kubernetes service", self._address.ip)
 
     async def _ensure_service(self) -> None:
         port: Json = {"name": "https", "protocol": "TCP", "port": PORT, "targetPort": self._address.port}
