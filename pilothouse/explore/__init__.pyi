@@ -1,0 +1,9 @@
+from pilothouse.explore.model import Entry as Entry
+from pilothouse.explore.model import Finding as Finding
+from pilothouse.explore.model import Outcome as Outcome
+from pilothouse.explore.model import Perturbation as Perturbation
+from pilothouse.explore.model import PerturbationKind as PerturbationKind
+from pilothouse.explore.model import RunResult as RunResult
+from pilothouse.explore.model import Verdict as Verdict
+from pilothouse.explore.scenario import Scenario as Scenario
+from pilothouse.explore.scenario import load_scenario as load_scenario
