@@ -28,9 +28,19 @@ RULES = {
     rule.name: rule
     for rule in (
         VersionRule(
+            "AnyUserOfContainerStatuses",
+            "user ids of container statuses reach 4294967295",
+            since=37,
+        ),
+        VersionRule(
             "ArchitectureOfKernels",
             "tables of nodes show the architecture beside the kernel version",
             since=36,
+        ),
+        VersionRule(
+            "BindingNodeNames",
+            "bindings to invalid names of nodes are rejected",
+            since=37,
         ),
         VersionRule(
             "CSINodeStatus",
@@ -48,9 +58,29 @@ RULES = {
             since=37,
         ),
         VersionRule(
+            "DevicesOfPodStatuses",
+            "writes of a pod's status without fields of devices keep these fields; extended resources have health",
+            since=37,
+        ),
+        VersionRule(
+            "EvictionCauses",
+            "evictions that a broken budget refuses have a cause",
+            since=37,
+        ),
+        VersionRule(
             "FeatureGateDependencies",
             "an enabled feature gate whose dependencies are disabled stops the start",
             since=35,
+        ),
+        VersionRule(
+            "HostFieldsOfPodSpecs",
+            "internal pod specs, which messages print, have the host fields of pods themselves, and another order",
+            since=37,
+        ),
+        VersionRule(
+            "ImagesOfTemplates",
+            "image volumes of pod templates need a reference, unless the stored template has none",
+            since=37,
         ),
         VersionRule(
             "IndexedOwnerReferences",
@@ -61,6 +91,11 @@ RULES = {
             "ItemDefaultsInOpenAPI",
             "OpenAPI v3 declares zero values as defaults of list items and map values",
             until=37,
+        ),
+        VersionRule(
+            "KeptPrivileges",
+            "updates may keep CAP_SYS_ADMIN beside allowPrivilegeEscalation: false",
+            since=37,
         ),
         VersionRule(
             "LoopbackCertificateCheck",
@@ -95,6 +130,16 @@ RULES = {
         VersionRule(
             "StableStorageVersionMigrations",
             "the storage version migrator follows storagemigration.k8s.io/v1",
+            since=37,
+        ),
+        VersionRule(
+            "ResizesBesideClaims",
+            "containers with resource claims can be resized",
+            since=37,
+        ),
+        VersionRule(
+            "SizeOfVolumeErrors",
+            "the message about a long error of a VolumeAttachment names the limit of errors, 1024 bytes",
             since=37,
         ),
         VersionRule(

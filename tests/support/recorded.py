@@ -1,7 +1,8 @@
 """Recorded answers of real kube-apiservers, as folders of files. The archives are in tests/recorded.
 
 `scenarios`, `facts` and `protobuf-vectors` are those of v1.36.4. `differences-<minor>.tar.xz` has what the newest patch
-of another minor answers otherwise: for each JSON file, the edits that turn the file of 1.36 into its own.
+of another minor answers otherwise: for each JSON file, the edits that turn the file of 1.36 into its own. The scenarios
+of the folder `versions` exist for other minors only; 1.36 has no answers for them.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import tarfile
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from json_edits import edited
 
 ARCHIVES = Path(__file__).parents[1] / "recorded"
+OF_VERSIONS = ARCHIVES / "versions"
 BASE = "1.36"
 """Minor version of the archives without a version in their name."""
 
@@ -34,14 +37,21 @@ def differences_archive(version: str) -> Path:
     return ARCHIVES / f"differences-{version}.tar.xz"
 
 
+def recorded_edits(version: str) -> dict[str, list[Any]]:
+    """Return the edits of another minor: file -> edits."""
+    with tarfile.open(differences_archive(version)) as archive:
+        files = ((member.name, archive.extractfile(member)) for member in archive)
+        return {name: json.load(content) for name, content in files if content is not None}
+
+
 def _of_another_version(name: str, version: str) -> Path:
     folder = _unpacked() / version / name
     shutil.copytree(recorded(name), folder)
-    with tarfile.open(differences_archive(version)) as archive:
-        for member in archive:
-            edits = archive.extractfile(member)
-            if member.name.startswith(f"{name}/") and edits is not None:
-                _edit(folder.parent / member.name, json.load(edits))
+    if name == "scenarios":
+        shutil.copytree(OF_VERSIONS, folder / OF_VERSIONS.name)
+    for file, edits in recorded_edits(version).items():
+        if file.startswith(f"{name}/"):
+            _edit(folder.parent / file, edits)
     return folder
 
 

@@ -43,7 +43,8 @@ _HONOURED = """
     KubeletServiceAccountTokenForCredentialProviders MatchLabelKeysInPodTopologySpread
     MatchLabelKeysInPodTopologySpreadSelectorMerge MaxUnavailableStatefulSet MutablePVNodeAffinity
     MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs MutatingAdmissionPolicy
-    PodCertificateRequest PodDeletionCost PodLogsQuerySplitStreams PodTopologyLabelsAdmission
+    PodCertificateRequest PodDeletionCost PodLevelResourcesFixDefaulting PodLevelResourcesFixKubeletQOSClass
+    PodLogsQuerySplitStreams PodTopologyLabelsAdmission
     PortForwardWebsockets
     RelaxedServiceNameValidation ResourceHealthStatus ResourceHealthStatusMessage
     RestartAllContainersOnContainerExits SELinuxMount
@@ -79,7 +80,7 @@ _OF_OTHERS = """
     KubeletRegistrationGetOnExistsOnly KubeletSeparateDiskGC LocalStorageCapacityIsolationFSQuotaMonitoring MemoryQoS
     NFTablesNetlink NodeControllerLeaseCircuitBreaker NominatedNodeNameForExpectation OpportunisticBatching
     PLEGOnDemandRelist PersistentVolumeClaimUnusedSinceTime PodAndContainerStatsFromCRI PodLevelResourceManagers
-    PodLevelResourcesFixKubeletQOSClass PodReadyToStartContainersCondition PodsAPI PreventStaticPodAPIReferences
+    PodReadyToStartContainersCondition PodsAPI PreventStaticPodAPIReferences
     QOSReserved ReduceDefaultCrashLoopBackOffDecay ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile
     RotateKubeletServerCertificate RuntimeClassInImageCriApi SchedulerAsyncAPICalls SchedulerAsyncPreemption
     SchedulerPopFromBackoffQ SchedulerPreQueueingHints StaleControllerConsistencyDaemonSet StaleControllerConsistencyHPA

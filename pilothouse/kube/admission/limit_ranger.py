@@ -10,7 +10,7 @@ from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.resources import ResourceList, aggregate_limits, aggregate_requests, read_resources
 from pilothouse.kube.admission.pods import PODS
 from pilothouse.kube.core.limitranges import CLAIM, CONTAINER, POD
-from pilothouse.kube.core.pods.defaults.resources import is_pod_level
+from pilothouse.kube.validation.resource_names import is_pod_level
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, items, metadata, part

@@ -13,6 +13,7 @@ from pilothouse.kube.core.pods.validation.network_volumes import validate_csi_dr
 from pilothouse.kube.storage.storageclasses import GROUP, size_of
 from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.fields import dns_subdomain
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required, root, too_long
 from pilothouse.machinery.objects import Json, part, text
 from pilothouse.machinery.validation.immutable import validate_immutable_field
@@ -91,7 +92,8 @@ def _validate_status(status: Json, path: Path) -> Errors:
 def _validate_error(error: Json, path: Path) -> Errors:
     if len(text(error, "message").encode()) > _MAX_MESSAGE:
         # Upstream's message contains the other limit.
-        yield too_long(path.child("message"), _MAX_METADATA)
+        limit = _MAX_MESSAGE if version_rules.holds("SizeOfVolumeErrors") else _MAX_METADATA
+        yield too_long(path.child("message"), limit)
     code = error.get("errorCode")
     if code is not None and code < 0:
         yield invalid(path.child("errorCode"), code, inclusive_range_error(0, _MAX_INT32))

@@ -39,6 +39,11 @@ def is_huge_page(name: str) -> bool:
     return name.startswith(HUGE_PAGES_PREFIX)
 
 
+def is_pod_level(name: str) -> bool:
+    """Report whether pods can have the resource for all containers together."""
+    return name in ("cpu", "memory") or is_huge_page(name)
+
+
 def is_quota_huge_page(name: str) -> bool:
     return name.startswith((HUGE_PAGES_PREFIX, REQUESTS_PREFIX + HUGE_PAGES_PREFIX))
 

@@ -26,6 +26,7 @@ _SYSCTLS_SINCE: dict[int, tuple[str, ...]] = {
         "net.ipv4.tcp_keepalive_probes",
     ),
     32: ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"),
+    37: ("net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_notsent_lowat"),
 }
 
 _SYSCTLS: dict[int, frozenset[str]] = {

@@ -13,6 +13,7 @@ from pilothouse.kube.admission.podsecurity.baseline import BASELINE_CHECKS
 from pilothouse.kube.admission.podsecurity.checks import CheckedPod, CheckPod, Violation
 from pilothouse.kube.admission.podsecurity.policy import Level, LevelVersion
 from pilothouse.kube.admission.podsecurity.restricted import RESTRICTED_CHECKS
+from pilothouse.machinery import release
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, metadata, name_of
@@ -27,7 +28,8 @@ def evaluate(wanted: LevelVersion, pod: CheckedPod) -> list[Violation]:
     """Return the violations of the pod."""
     if wanted.level is Level.privileged:
         return []
-    minor = _NEWEST if wanted.minor is None else min(wanted.minor, _NEWEST)
+    newest = min(_NEWEST, release.current().minor)
+    minor = newest if wanted.minor is None else min(wanted.minor, newest)
     result = (check(pod) for check in _checks(wanted.level, minor))
     return [violation for violation in result if violation is not None]
 

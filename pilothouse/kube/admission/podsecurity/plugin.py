@@ -22,6 +22,7 @@ from pilothouse.kube.admission.podsecurity.policy import (
     label_of,
     policy_of,
 )
+from pilothouse.machinery import release
 from pilothouse.machinery.errors import Forbidden, Invalid
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
@@ -48,7 +49,6 @@ _HARMLESS = frozenset(["exec", "attach", "binding", "eviction", "log", "portforw
 """Subresources of pods without changes to the spec."""
 
 _OF_REQUEST = ("request_operation", "resource", "subresource")
-_NEWEST_SERVED = 36
 _OPERATIONS = ("create", "update")
 """Common label sets are created in advance, with the value 0."""
 _RESOURCES = {"pods": "pod", "namespaces": "namespace"}
@@ -205,7 +205,7 @@ class _Evaluations:
         if policy.level is Level.privileged or policy.minor is None:
             version = "latest"
         else:
-            version = f"v1.{policy.minor}" if policy.minor <= _NEWEST_SERVED else "future"
+            version = f"v1.{policy.minor}" if policy.minor <= release.current().minor else "future"
         self._tally.inc((decision, policy.level.name, version, mode, *_of_request(attributes)))
 
 

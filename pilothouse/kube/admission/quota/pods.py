@@ -8,10 +8,15 @@ from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.kinds.pods import has_ended, is_sidecar
 from pilothouse.kinds.resources import ResourceList, added, aggregate_limits, aggregate_requests, read_resources
 from pilothouse.kube.admission.quota.evaluators import ONE, in_values
-from pilothouse.kube.core.pods.defaults.resources import is_pod_level
 from pilothouse.kube.core.pods.qos import qos_class
 from pilothouse.kube.validation import quota_scopes as scopes
-from pilothouse.kube.validation.resource_names import is_extended, is_huge_page, is_native, is_quota_huge_page
+from pilothouse.kube.validation.resource_names import (
+    is_extended,
+    is_huge_page,
+    is_native,
+    is_pod_level,
+    is_quota_huge_page,
+)
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import seconds
 from pilothouse.machinery.objects import Json, items, metadata, part, text

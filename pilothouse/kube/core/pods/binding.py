@@ -10,6 +10,8 @@ from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import set_pod_condition
+from pilothouse.kube.validation.fields import follow
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Conflict, NotFound
 from pilothouse.machinery.field import Errors, not_supported, required, root
@@ -17,6 +19,7 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, resource_version_of, uid_of
 from pilothouse.machinery.status_error import StatusError, aggregate
+from pilothouse.machinery.validation.names import name_is_dns_subdomain
 
 BINDING = GroupVersionKind("", "v1", "Binding")
 PODS = GroupResource("", "pods")
@@ -86,6 +89,8 @@ def validate_binding(binding: Json) -> Errors:
         yield not_supported(root("target", "kind"), target["kind"], ("Node", "<empty>"), plain=True)
     if not target.get("name"):
         yield required(root("target", "name"))
+    elif target.get("kind") in (None, "", "Node") and version_rules.holds("BindingNodeNames"):
+        yield from follow(name_is_dns_subdomain, target["name"], root("target", "name"))
 
 
 def _bind(pod: Json, binding: Json) -> None:

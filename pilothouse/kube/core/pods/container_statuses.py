@@ -6,12 +6,23 @@ from collections.abc import Iterator, Sequence
 
 from pilothouse.kube.core.pods.validation.operating_system import NOT_ON_WINDOWS
 from pilothouse.kube.validation.fields import one_of
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required, too_long
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.pattern_format import is_valid_group_id, is_valid_user_id
+from pilothouse.machinery.quantity import parse_quantity
+from pilothouse.machinery.validation.pattern_format import inclusive_range_error, is_valid_group_id, is_valid_user_id
 
 _HEALTH = ("Healthy", "Unhealthy", "Unknown")
 _MAX_HEALTH_MESSAGE = 1024
+_MAX_UINT32 = 2**32 - 1
+_CLAIM_NAMES = (
+    "must match one of the container's resource claims as 'claim:<claimName>/<requestName>' "
+    "when container.resources.claims[*].request is set or 'claim:<claimName>' when it is empty"
+)
+_OLD_CLAIM_NAMES = (
+    "must match one of the container's resource claims in a format "
+    "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty"
+)
 _REVIVED = "may not be transitioned to non-terminated state"
 
 
@@ -76,13 +87,20 @@ def validate_users(statuses: Sequence[Json], path: Path, os_name: str) -> Errors
         if os_name == "windows":
             yield forbidden(at, NOT_ON_WINDOWS)
         elif os_name == "linux":
-            for message in is_valid_user_id(user.get("uid") or 0):
+            for message in _user_id_problems(user.get("uid") or 0):
                 yield invalid(at.child("uid"), user["uid"], message)
             for message in is_valid_group_id(user.get("gid") or 0):
                 yield invalid(at.child("gid"), user["gid"], message)
             for position, group in enumerate(user.get("supplementalGroups") or ()):
                 for message in is_valid_group_id(group):
                     yield invalid(at.child("supplementalGroups").index(position), group, message)
+
+
+def _user_id_problems(user: int) -> list[str]:
+    """Return the problems of the user id that a runtime reports, any uid_t since 1.37."""
+    if not version_rules.holds("AnyUserOfContainerStatuses"):
+        return is_valid_user_id(user)
+    return [] if 0 <= user <= _MAX_UINT32 else [inclusive_range_error(0, _MAX_UINT32)]
 
 
 def validate_no_allocated_resources(statuses: Sequence[Json], path: Path) -> Errors:
@@ -92,7 +110,11 @@ def validate_no_allocated_resources(statuses: Sequence[Json], path: Path) -> Err
             yield forbidden(at, "must not be specified in container status")
 
 
-def validate_allocated_resources(statuses: Sequence[Json], containers: Sequence[Json], path: Path) -> Errors:
+def validate_allocated_resources(
+    statuses: Sequence[Json], containers: Sequence[Json], extended: Json | None, path: Path
+) -> Errors:
+    """Validate the health of resources. `extended` is the pod's claim for extended resources."""
+    by_extended_claim = version_rules.holds("DevicesOfPodStatuses")
     by_name = {container.get("name"): container for container in reversed(containers)}
     for position, status in enumerate(statuses):
         for index, allocated in enumerate(status.get("allocatedResourcesStatus") or ()):
@@ -110,13 +132,26 @@ def validate_allocated_resources(statuses: Sequence[Json], containers: Sequence[
                         f"{claim.get('name')}/{claim['request']}" if claim.get("request") else str(claim.get("name"))
                         for claim in claims
                     ]
-                    if name not in [f"claim:{claim}" for claim in names]:
-                        reason = (
-                            "must match one of the container's resource claims in a format "
-                            "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty"
-                        )
-                        yield invalid(name_path, name, reason)
+                    known = name in [f"claim:{claim}" for claim in names]
+                    if not known and by_extended_claim:
+                        known = _is_of_extended_resource(name, container, extended or {})
+                    if not known:
+                        yield invalid(name_path, name, _CLAIM_NAMES if by_extended_claim else _OLD_CLAIM_NAMES)
             yield from _validate_health(allocated.get("resources") or (), at.child("resources"))
+
+
+def _is_of_extended_resource(name: str, container: Json, claim: Json) -> bool:
+    """Report whether `claim:<claim>/<request>` names a request for an extended resource of the container."""
+    claim_name, _, request = name.removeprefix("claim:").partition("/")
+    if not claim or not request or claim_name != (claim.get("resourceClaimName") or ""):
+        return False
+    requests = (container.get("resources") or {}).get("requests") or {}
+    return any(
+        mapping.get("containerName") == container.get("name")
+        and mapping.get("requestName") == request
+        and parse_quantity(requests.get(mapping.get("resourceName")) or "0").sign != 0
+        for mapping in claim.get("requestMappings") or ()
+    )
 
 
 def _validate_health(resources: Sequence[Json], path: Path) -> Errors:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pilothouse.apiserver.registry.errors import map_storage_errors
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.storage.errors import RevisionConflict
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden, NotFound
 from pilothouse.machinery.gofmt import quote
@@ -21,6 +22,7 @@ MAX_DISRUPTED_PODS = 2000
 _ATTEMPTS = 20
 _RETRY_AFTER = 10
 _BUDGET = GroupResource("policy", "poddisruptionbudget")
+_CAUSE = "DisruptionBudget"
 _ALLOWED = "DisruptionAllowed"
 _REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
 
@@ -92,10 +94,10 @@ def check_disruption_allowed(budget: Json) -> None:
         raise still_being_processed(name)
     allowed = status.get("disruptionsAllowed") or 0
     if allowed < 0:
-        raise Forbidden.of(_BUDGET, name, "pdb disruptions allowed is negative")
+        raise _forbidden(name, "pdb disruptions allowed is negative", "pdb disruptions allowed is negative")
     if len(status.get("disruptedPods") or ()) > MAX_DISRUPTED_PODS:
         reason = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
-        raise Forbidden.of(_BUDGET, name, reason)
+        raise _forbidden(name, reason, "too many pending evictions not confirmed by PDB controller")
     if allowed == 0:
         raise _too_many_requests(_refusal(name, status))
 
@@ -125,7 +127,15 @@ def _refusal(name: str, status: Json) -> str:
     return f"{start} does not allow evicting pods currently"
 
 
+def _forbidden(name: str, reason: str, cause: str) -> Forbidden:
+    error = Forbidden.of(_BUDGET, name, reason)
+    if version_rules.holds("EvictionCauses"):
+        message = f"The disruption budget {name} does not allow evicting pods currently: {cause}"
+        error.details = (error.details or {}) | {"causes": [{"reason": _CAUSE, "message": message}]}
+    return error
+
+
 def _too_many_requests(message: str, *, retry_after: int = 0) -> TooManyRequests:
     error = TooManyRequests.of(_REFUSED, retry_after)
-    error.details = (error.details or {}) | {"causes": [{"reason": "DisruptionBudget", "message": message}]}
+    error.details = (error.details or {}) | {"causes": [{"reason": _CAUSE, "message": message}]}
     return error

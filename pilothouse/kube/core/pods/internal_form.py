@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from pilothouse.kube.core.pods.internal_types import TYPES
+from pilothouse.kube.core.pods.internal_types import REORDERED, TYPES
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import escape_html
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema import types
+from pilothouse.machinery.schema.nodes import TypeNode
 
 _ZEROS: dict[str, Any] = {"s": "", "i": 0, "b": False, "q": "0", "": None}
 _CONTEXT_LINES = 3
@@ -57,21 +59,38 @@ def difference(old: Any, new: Any) -> str:
 @cache
 def _fields(kind: str) -> tuple[_Field, ...]:
     fields: list[_Field] = []
-    for declared in TYPES[kind].split():
+    struct = _struct(kind)
+    for declared in _declared(kind):
         if declared.startswith("+"):
             fields.extend(_fields(declared[1:]))
             continue
         names, _, of = declared.partition(":")
         name, _, json_name = names.partition("=")
-        fields.append(_Field(name, json_name or name[0].lower() + name[1:], _reader(of)))
+        json_name = json_name or name[0].lower() + name[1:]
+        # Older versions lack newer fields.
+        if json_name in struct.fields or json_name in _HELD_BY_SECURITY_CONTEXT:
+            fields.append(_Field(name, json_name, _reader(of)))
     return (*fields, *_further_fields(kind, {field.json_name for field in fields}))
+
+
+def _declared(kind: str) -> Iterator[str]:
+    """Yield the fields of the type in the order of this release."""
+    listed = {field.partition(":")[0].partition("=")[0]: field for field in TYPES[kind].split()}
+    if kind in REORDERED and version_rules.holds("HostFieldsOfPodSpecs"):
+        yield from (listed.get(field, field) for field in REORDERED[kind].split())
+    else:
+        yield from listed.values()
+
+
+def _struct(kind: str) -> TypeNode:
+    struct = types.definition(f"io.k8s.api.core.v1.{kind}")
+    assert struct is not None, kind
+    return struct
 
 
 def _further_fields(kind: str, listed: set[str]) -> Iterator[_Field]:
     """Yield fields of the built-in types' overlay that `internal_types` does not list. The fields print as in JSON."""
-    struct = types.definition(f"io.k8s.api.core.v1.{kind}")
-    assert struct is not None, kind
-    for name in struct.fields:
+    for name in _struct(kind).fields:
         if name not in listed and name not in _PRINTED_ELSEWHERE.get(kind, ()):
             yield _Field(name[0].upper() + name[1:], name, _reader(""))
 

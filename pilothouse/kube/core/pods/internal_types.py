@@ -253,3 +253,33 @@ TYPES: dict[str, str] = {
     "ObjectReference": "Kind:s Namespace:s Name:s UID=uid:s APIVersion=apiVersion:s ResourceVersion:s FieldPath:s",
     "VolumeNodeAffinity": "Required:*NodeSelector",
 }
+
+REORDERED: dict[str, str] = {
+    "PodSecurityContext": (
+        "SELinuxOptions WindowsOptions RunAsUser RunAsGroup RunAsNonRoot SupplementalGroups "
+        "SupplementalGroupsPolicy FSGroup Sysctls FSGroupChangePolicy SeccompProfile AppArmorProfile "
+        "SELinuxChangePolicy"
+    ),
+    "PodSpec": (
+        "Volumes InitContainers Containers EphemeralContainers RestartPolicy TerminationGracePeriodSeconds "
+        "ActiveDeadlineSeconds DNSPolicy NodeSelector ServiceAccountName "
+        "DeprecatedServiceAccount=serviceAccount:s AutomountServiceAccountToken NodeName HostNetwork:b "
+        "HostPID=hostPID:b HostIPC=hostIPC:b ShareProcessNamespace SecurityContext ImagePullSecrets Hostname "
+        "Subdomain Affinity SchedulerName Tolerations HostAliases PriorityClassName Priority DNSConfig "
+        "ReadinessGates RuntimeClassName EnableServiceLinks PreemptionPolicy Overhead TopologySpreadConstraints "
+        "SetHostnameAsFQDN OS HostUsers SchedulingGates ResourceClaims Resources HostnameOverride SchedulingGroup"
+    ),
+    "ServiceAccountTokenProjection": "Audience ExpirationSeconds: Path",
+    "VolumeSource": (
+        "HostPath EmptyDir GCEPersistentDisk AWSElasticBlockStore GitRepo Secret NFS ISCSI Glusterfs "
+        "PersistentVolumeClaim RBD FlexVolume Cinder CephFS Flocker DownwardAPI FC AzureFile ConfigMap "
+        "VsphereVolume Quobyte AzureDisk PhotonPersistentDisk Projected PortworxVolume ScaleIO StorageOS CSI "
+        "Ephemeral Image"
+    ),
+    "PersistentVolumeSource": (
+        "GCEPersistentDisk AWSElasticBlockStore HostPath Glusterfs NFS RBD ISCSI Cinder CephFS FC Flocker "
+        "FlexVolume AzureFile VsphereVolume Quobyte AzureDisk PhotonPersistentDisk PortworxVolume ScaleIO Local "
+        "StorageOS CSI"
+    ),
+}
+"""Types whose order the rule HostFieldsOfPodSpecs changes: names of fields, with a kind if other than in TYPES."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kinds.resources import ResourceList, read_resources
+from pilothouse.kube.validation.resource_names import is_pod_level
 from pilothouse.machinery.objects import Json
 
 _COMPUTE = ("cpu", "memory")
@@ -22,7 +24,7 @@ def qos_class(pod: Json) -> str:
 
 def compute_qos_class(spec: Json) -> str:
     # Pod-level resources replace the resources of the containers.
-    if spec.get("resources") is not None:
+    if has_pod_level_resources(spec):
         parts = [spec] if spec["resources"].get("limits") else []
         sources: Iterable[Json] = [spec]
     else:
@@ -32,6 +34,14 @@ def compute_qos_class(spec: Json) -> str:
         return "BestEffort"
     all_limited = all(len(_positive(part, "limits")) == len(_COMPUTE) for part in parts)
     return "Guaranteed" if all_limited and requests == limits else "Burstable"
+
+
+def has_pod_level_resources(spec: Json) -> bool:
+    """Report whether pod-level resources decide the class. Since 1.37, resources without an amount do not."""
+    resources = spec.get("resources")
+    if resources is None or not enabled("PodLevelResourcesFixKubeletQOSClass"):
+        return resources is not None
+    return any(is_pod_level(name) for kind in ("requests", "limits") for name in resources.get(kind) or ())
 
 
 def _total(parts: Iterable[Json], kind: str) -> ResourceList:

@@ -14,6 +14,7 @@ from pilothouse.kube.core.pods.update import is_static
 from pilothouse.kube.core.pods.validation.claims import NO_FIELD
 from pilothouse.kube.core.pods.validation.options_from_stored import options_for_pod
 from pilothouse.kube.core.pods.validation.pod import validate_pod
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid, root
 from pilothouse.machinery.objects import Json
 
@@ -167,9 +168,10 @@ def _can_resize(init_container: Json) -> bool:
 
 
 def _mask_container(container: Json, stored: Json) -> None:
-    """Reset the resources of a container. Claims are dropped: upstream never resizes containers with claims."""
+    """Reset the resources of a container. Before 1.37, containers with claims never can be resized."""
     _mask(container, stored)
-    (container.get("resources") or {}).pop("claims", None)
+    if not version_rules.holds("ResizesBesideClaims"):
+        (container.get("resources") or {}).pop("claims", None)
 
 
 def _mask(part: Json, stored: Json) -> None:

@@ -72,7 +72,7 @@ def validate_status_update(pod: Json, old: Json) -> Errors:
         yield from validate_users(status.get(kind) or (), _STATUS.child(kind), os_name)
     for kind, containers in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
         allocated, path = status.get(kind) or (), _STATUS.child(kind)
-        yield from validate_allocated_resources(allocated, spec.get(containers) or (), path)
+        yield from validate_allocated_resources(allocated, spec.get(containers) or (), extended, path)
     ephemeral = status.get("ephemeralContainerStatuses") or ()
     yield from validate_no_allocated_resources(ephemeral, _STATUS.child("ephemeralContainerStatuses"))
 

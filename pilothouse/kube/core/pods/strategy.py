@@ -6,12 +6,17 @@ matchLabelKeys: the values of a new pod's labels are merged into the selectors o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from typing import ClassVar
 
 from pilothouse.apiserver.registry.metadata import begin_generation, carry_over, reset_object_meta_for_status
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.kinds.pods import has_ended, set_pod_condition
 from pilothouse.kube.core.pods.defaults.pod import default_pod
+from pilothouse.kube.core.pods.defaults.resources import (
+    default_pod_level_resources,
+    defaults_pod_level_resources_late,
+)
 from pilothouse.kube.core.pods.disabled_fields import drop_disabled_fields, drop_disabled_status_fields
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.qos import compute_qos_class
@@ -28,8 +33,11 @@ from pilothouse.kube.core.pods.validation.profiles import apparmor_warnings, fil
 from pilothouse.kube.core.pods.validation.scheduling import PREFERRED, REQUIRED
 from pilothouse.kube.core.pods.warnings.pod import pod_warnings, status_warnings
 from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.field import Errors
 from pilothouse.machinery.objects import Json, labels_of, metadata
+
+_DEVICE_FIELDS = ("resourceClaimStatuses", "extendedResourceClaimStatus", "nodeAllocatableResourceClaimStatuses")
 
 
 class PodStrategy(KubeStrategy):
@@ -40,8 +48,11 @@ class PodStrategy(KubeStrategy):
 
     def prepare_for_create(self, obj: Json) -> None:
         metadata(obj)["generation"] = 1
-        obj["status"] = {"phase": "Pending", "qosClass": compute_qos_class(obj["spec"])}
+        obj["status"] = {"phase": "Pending"}
         drop_disabled_fields(obj["spec"])
+        if defaults_pod_level_resources_late():
+            default_pod_level_resources(obj["spec"])
+        obj["status"]["qosClass"] = compute_qos_class(obj["spec"])
         if obj["spec"].get("schedulingGates"):
             message = "Scheduling is blocked due to non-empty scheduling gates"
             set_pod_condition(obj, "PodScheduled", "False", reason="SchedulingGated", message=message)
@@ -49,6 +60,7 @@ class PodStrategy(KubeStrategy):
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         obj["status"] = old.get("status") or {}
+        _keep_pod_level_resources(obj, old)
         drop_disabled_fields(obj["spec"], old["spec"])
         _count_generation(obj, old)
 
@@ -100,6 +112,10 @@ class PodStatusStrategy(PodStrategy):
             generation = before.pop(0) if before else 0
             if not condition.get("observedGeneration") and generation:
                 condition["observedGeneration"] = generation
+        if version_rules.holds("DevicesOfPodStatuses"):
+            for name in _DEVICE_FIELDS:
+                if status.get(name) is None:
+                    carry_over(status, stored, name)
         drop_disabled_status_fields(status, stored)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
@@ -138,6 +154,9 @@ class PodResizeStrategy(PodStrategy):
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         if keep_all_but_resources(obj, old):
             reset_object_meta_for_status(obj, old)
+        _keep_pod_level_resources(obj, old)
+        if defaults_pod_level_resources_late():
+            default_pod_level_resources(obj["spec"])
         drop_disabled_fields(obj["spec"], old["spec"])
         _count_generation(obj, old)
 
@@ -149,6 +168,13 @@ class PodResizeStrategy(PodStrategy):
         yield from self.validate_metadata_update(obj, old)
         yield from self.validate_metadata(obj)
         yield from validate_resize(obj, old)
+
+
+def _keep_pod_level_resources(obj: Json, old: Json) -> None:
+    """Keep pod-level resources that an older client has dropped."""
+    kept = old["spec"].get("resources")
+    if kept is not None and obj["spec"].get("resources") is None and defaults_pod_level_resources_late():
+        obj["spec"]["resources"] = deepcopy(kept)
 
 
 def _count_generation(obj: Json, old: Json) -> None:

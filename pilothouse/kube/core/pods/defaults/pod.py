@@ -5,6 +5,7 @@ from __future__ import annotations
 from pilothouse.kube.core.pods.defaults.containers import default_container, default_host_ports
 from pilothouse.kube.core.pods.defaults.resources import (
     default_pod_level_resources,
+    defaults_pod_level_resources_late,
     request_what_is_limited,
     round_up,
     round_up_requirements,
@@ -25,7 +26,8 @@ def default_pod(pod: Json) -> None:
     for kind in ("containers", "initContainers"):
         for container in spec.get(kind) or ():
             request_what_is_limited(container)
-    default_pod_level_resources(spec)
+    if not defaults_pod_level_resources_late():
+        default_pod_level_resources(spec)
     if spec.get("enableServiceLinks") is None:
         spec["enableServiceLinks"] = True
     if spec.get("hostNetwork"):

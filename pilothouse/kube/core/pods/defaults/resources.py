@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pilothouse.apiserver.server.features import enabled
+from pilothouse.kinds.pods import all_containers
 from pilothouse.kinds.resources import aggregate_limits, aggregate_requests
-from pilothouse.kube.validation.resource_names import is_huge_page, is_overcommit_allowed
+from pilothouse.kube.validation.resource_names import is_huge_page, is_overcommit_allowed, is_pod_level
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity
 
 _MILLI = -3
+_COMPLETES_LIMITS = "PodLevelResourcesFixDefaulting"
 
 
 def round_up(amounts: Json | None) -> None:
@@ -34,10 +37,14 @@ def request_what_is_limited(container: Json) -> None:
 
 
 def default_pod_level_resources(spec: Json) -> None:
-    """Complete pod-level resources from the containers, if the pod has any."""
+    """Complete pod-level resources from the containers, if the pod has any.
+
+    Versions with PodLevelResourcesFixDefaulting do so after admission, and complete the limits, too.
+    """
     resources = spec.get("resources")
     if resources is None:
         return
+    completes = enabled(_COMPLETES_LIMITS)
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     if limits or requests:
         for name, amount in aggregate_limits(spec).items():
@@ -46,7 +53,7 @@ def default_pod_level_resources(spec: Json) -> None:
         if limits:
             resources["limits"] = limits
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    if limits:
+    if limits or (completes and requests):
         for name, amount in aggregate_requests(spec).items():
             if is_pod_level(name) and is_overcommit_allowed(name):
                 requests.setdefault(name, str(amount))
@@ -55,7 +62,24 @@ def default_pod_level_resources(spec: Json) -> None:
                 requests.setdefault(name, text)
         if requests:
             resources["requests"] = requests
+    if completes:
+        _complete_limits(spec, resources)
 
 
-def is_pod_level(name: str) -> bool:
-    return name in ("cpu", "memory") or is_huge_page(name)
+def defaults_pod_level_resources_late() -> bool:
+    """Report whether pod-level resources are completed after admission, when webhooks have added their containers."""
+    return enabled(_COMPLETES_LIMITS)
+
+
+def _complete_limits(spec: Json, resources: Json) -> None:
+    """Limit each requested resource that all containers limit: to the sum of the limits, or to the larger request."""
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    containers = list(all_containers(spec))
+    totals = aggregate_limits(spec)
+    for name, text in requests.items():
+        if name in limits or not is_pod_level(name) or name not in totals:
+            continue
+        if all(name in ((container.get("resources") or {}).get("limits") or {}) for container in containers):
+            limits[name] = str(max(totals[name], parse_quantity(text)))
+    if limits:
+        resources["limits"] = limits

@@ -70,7 +70,9 @@ def validate_container(container: Json, path: Path, pod: PodContext) -> Errors:
             if pod.restart_policy == "Never" and restart != "NotRequired":
                 yield invalid(resize_policy_path, restart, "must be 'NotRequired' when pod `restartPolicy` is 'Never'")
     if (context := container.get("securityContext")) is not None:
-        yield from validate_security_context(context, path.child("securityContext"), host_users=pod.host_users)
+        yield from validate_security_context(
+            context, path.child("securityContext"), pod.options, host_users=pod.host_users
+        )
 
 
 def validate_image_whitespace(container: Json, path: Path) -> Errors:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from typing import TypeAlias
 
-from pilothouse.kube.core.pods.defaults.resources import is_pod_level
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
 from pilothouse.kube.validation.fields import dns_label
 from pilothouse.kube.validation.resource_names import (
@@ -16,6 +15,7 @@ from pilothouse.kube.validation.resource_names import (
     is_huge_page,
     is_native,
     is_overcommit_allowed,
+    is_pod_level,
     is_standard_for_containers,
     validate_resource_amount,
     validate_resource_name,

@@ -7,6 +7,7 @@ import re
 from pilothouse.kinds.pods import containers_with_path
 from pilothouse.kube.config import CAPABILITIES
 from pilothouse.kube.validation.fields import dns_subdomain
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
 
@@ -30,6 +31,7 @@ _POD_FIELDS = (
     "securityContext.supplementalGroupsPolicy",
     "securityContext.seLinuxChangePolicy",
 )
+_HOST_FIELDS = ("hostUsers", "hostPID", "hostIPC", "shareProcessNamespace")
 _CONTAINER_FIELDS = (
     "appArmorProfile",
     "seLinuxOptions",
@@ -56,7 +58,10 @@ def validate_os(spec: Json, path: Path) -> Errors:
                 yield forbidden(at.child("securityContext", "windowsOptions"), _NO_WINDOWS_OPTIONS)
     else:
         context = spec.get("securityContext") or {}
-        for field in _POD_FIELDS:
+        fields = _POD_FIELDS
+        if version_rules.holds("HostFieldsOfPodSpecs"):
+            fields = (*(field for field in _POD_FIELDS if field not in _HOST_FIELDS), *_HOST_FIELDS)
+        for field in fields:
             parent, _, name = field.rpartition(".")
             if (context if parent else spec).get(name) is not None:
                 yield forbidden(path.child(field), NOT_ON_WINDOWS)

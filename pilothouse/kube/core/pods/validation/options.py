@@ -31,6 +31,8 @@ class PodValidationOptions:
         default_factory=lambda: enabled("UserNamespacesHostNetworkSupport")
     )
     allow_comparing_tolerations: bool = field(default_factory=lambda: enabled("TaintTolerationComparisonOperators"))
+    allow_empty_image_reference: bool = False
+    allow_system_admin_without_escalation: bool = False
     allow_restart_all_containers: bool = field(default_factory=lambda: enabled("RestartAllContainersOnContainerExits"))
 
 

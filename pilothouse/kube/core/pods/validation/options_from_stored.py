@@ -19,6 +19,7 @@ from pilothouse.kube.core.pods.validation.security_context import host_sysctl_pr
 from pilothouse.kube.validation.fields import local_non_reserved_path
 from pilothouse.kube.validation.resource_names import is_huge_page
 from pilothouse.kube.validation.selectors import has_invalid_values
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.field import Path
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.validation.labels import validate_label_selector
@@ -67,6 +68,10 @@ def _options(old: Json, *, resource_is_pod: bool) -> PodValidationOptions:
         or (has_own_users and bool(spec.get("hostNetwork"))),
         allow_comparing_tolerations=new.allow_comparing_tolerations
         or any(toleration.get("operator") in ("Lt", "Gt") for toleration in spec.get("tolerations") or ()),
+        allow_empty_image_reference=version_rules.holds("ImagesOfTemplates")
+        and any(map(_lacks_image, spec.get("volumes") or ())),
+        allow_system_admin_without_escalation=version_rules.holds("KeptPrivileges")
+        and any(map(_is_admin_without_escalation, all_containers(spec))),
         allow_restart_all_containers=new.allow_restart_all_containers or all_could_restart(spec),
     )
 
@@ -97,6 +102,17 @@ def _token_paths(spec: Json) -> Iterator[str]:
         for source in (volume.get("projected") or {}).get("sources") or ():
             if (token := source.get("serviceAccountToken")) is not None:
                 yield token.get("path") or ""
+
+
+def _lacks_image(volume: Json) -> bool:
+    image = volume.get("image")
+    return image is not None and not image.get("reference")
+
+
+def _is_admin_without_escalation(container: Json) -> bool:
+    context = container.get("securityContext") or {}
+    added = (context.get("capabilities") or {}).get("add") or ()
+    return not context.get("allowPrivilegeEscalation") and "CAP_SYS_ADMIN" in added
 
 
 def _restarts_for_resize(container: Json) -> bool:

@@ -10,6 +10,7 @@ from pilothouse.kube.core.pods.validation.operating_system import validate_windo
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
 from pilothouse.kube.core.pods.validation.profiles import validate_apparmor_profile, validate_seccomp_profile
 from pilothouse.kube.validation.fields import one_of
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.pattern_format import is_valid_group_id, is_valid_user_id
@@ -26,7 +27,7 @@ _IPC_SYSCTLS = frozenset(
 _SWAP_SEPARATORS = str.maketrans("./", "/.")
 
 
-def validate_security_context(context: Json, path: Path, *, host_users: bool) -> Errors:
+def validate_security_context(context: Json, path: Path, options: PodValidationOptions, *, host_users: bool) -> Errors:
     """Validate a container's security context."""
     if context.get("privileged") and not CAPABILITIES.allow_privileged:
         yield forbidden(path.child("privileged"), "disallowed by cluster policy")
@@ -42,7 +43,7 @@ def validate_security_context(context: Json, path: Path, *, host_users: bool) ->
             reason = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
             yield invalid(path, internal_form("SecurityContext", context), reason)
         for capability in (context.get("capabilities") or {}).get("add") or ():
-            if capability == "CAP_SYS_ADMIN":
+            if capability == "CAP_SYS_ADMIN" and not options.allow_system_admin_without_escalation:
                 reason = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
                 yield invalid(path, internal_form("SecurityContext", context), reason)
     yield from _validate_windows_and_apparmor(context, path)
@@ -68,18 +69,18 @@ def _validate_group(group: int, path: Path) -> Errors:
         yield invalid(path, group, message)
 
 
-def validate_pod_security_context(spec: Json, path: Path, options: PodValidationOptions) -> Errors:
+def validate_pod_security_context(spec: Json, spec_path: Path, options: PodValidationOptions) -> Errors:
     """Validate a pod's security context, and the host fields that upstream's internal type has in the security
     context."""
-    context = spec.get("securityContext") or {}
+    context, path = spec.get("securityContext") or {}, spec_path.child("securityContext")
     if (group := context.get("fsGroup")) is not None:
         yield from _validate_group(group, path.child("fsGroup"))
     yield from _validate_ids(context, path)
     for position, group in enumerate(context.get("supplementalGroups") or ()):
         yield from _validate_group(group, path.child("supplementalGroups").index(position))
-    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
-        reason = "ShareProcessNamespace and HostPID cannot both be enabled"
-        yield invalid(path.child("shareProcessNamespace"), True, reason)
+    of_spec = version_rules.holds("HostFieldsOfPodSpecs")
+    if not of_spec:
+        yield from _validate_shared_processes(spec, path)
     if sysctls := context.get("sysctls"):
         seen: set[str] = set()
         for position, sysctl in enumerate(sysctls):
@@ -105,6 +106,14 @@ def validate_pod_security_context(spec: Json, path: Path, options: PodValidation
         allowed = ("MountOption", "Recursive") if options.allow_any_selinux_change_policy else ("Recursive",)
         if policy not in allowed:
             yield not_supported(path.child("seLinuxChangePolicy"), policy, allowed)
+    if of_spec:
+        yield from _validate_shared_processes(spec, spec_path)
+
+
+def _validate_shared_processes(spec: Json, path: Path) -> Errors:
+    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
+        reason = "ShareProcessNamespace and HostPID cannot both be enabled"
+        yield invalid(path.child("shareProcessNamespace"), True, reason)
 
 
 def host_sysctl_problem(name: str, spec: Json) -> str:

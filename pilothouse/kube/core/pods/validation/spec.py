@@ -98,7 +98,7 @@ def _validate_after_containers(spec: Json, path: Path, options: PodValidationOpt
     if selector := spec.get("nodeSelector"):
         yield from validate_labels(dict(sorted(selector.items())), path.child("nodeSelector"))
     if spec.get("securityContext") or spec.get("shareProcessNamespace"):
-        yield from validate_pod_security_context(spec, path.child("securityContext"), options)
+        yield from validate_pod_security_context(spec, path, options)
     if affinity := spec.get("affinity"):
         yield from validate_affinity(affinity, path.child("affinity"), options)
     if spec.get("dnsConfig") is not None or spec.get("dnsPolicy") == "None":

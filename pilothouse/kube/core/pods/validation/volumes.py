@@ -24,6 +24,7 @@ from pilothouse.kube.validation.fields import (
     required_one_of,
 )
 from pilothouse.kube.validation.volume_claims import validate_claim_template
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, FieldError, Path, duplicate, forbidden, invalid, not_supported, required
 from pilothouse.machinery.gofmt import quote
@@ -188,7 +189,8 @@ def _validate_ephemeral(source: Json, path: Path, context: VolumeContext) -> Err
 
 
 def _validate_image(source: Json, path: Path, context: VolumeContext) -> Errors:
-    if context.options.resource_is_pod:
+    needed = context.options.resource_is_pod or version_rules.holds("ImagesOfTemplates")
+    if needed and not context.options.allow_empty_image_reference:
         yield from non_empty(source.get("reference"), path.child("reference"))
     yield from required_one_of(source.get("pullPolicy") or "", path.child("pullPolicy"), PULL_POLICIES)
 
