@@ -1,0 +1,33 @@
+"""A Database gets a Secret with its password, and a ConfigMap that tells clients where to connect.
+
+Fixed: every reconcile applies both objects; an object that is up to date costs no request.
+"""
+
+from pilothouse.operator import Json, Manager, Object, Reconciler, kind
+
+
+@kind(group="explore.example.com", version="v1", status=True)
+class Database(Object):
+    engine: str = "postgres"
+
+
+def secret_for(database: Database) -> Json:
+    data = {"username": "admin", "password": "changeme"}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": database.metadata.name}, "stringData": data}
+
+
+def config_for(database: Database) -> Json:
+    data = {"engine": database.engine, "host": f"{database.metadata.name}.{database.metadata.namespace}.svc"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": database.metadata.name}, "data": data}
+
+
+class DatabaseReconciler(Reconciler[Database]):
+    owns = ["v1 Secret", "v1 ConfigMap"]
+
+    async def reconcile(self, database: Database) -> None:
+        await self.apply(database, secret_for(database))
+        await self.apply(database, config_for(database))
+
+
+if __name__ == "__main__":
+    Manager(reconcilers=[DatabaseReconciler]).run()

@@ -1,0 +1,29 @@
+"""A Site gets a Service. Its status says when the Site can be reached.
+
+Fixed: a failed write fails the reconcile, which the queue repeats; the status is written after the Service.
+"""
+
+from pilothouse.operator import GenerationChanged, Json, Manager, Object, Reconciler, kind
+
+
+@kind(group="explore.example.com", version="v1", status=True)
+class Site(Object):
+    port: int = 80
+
+
+def service_for(site: Site) -> Json:
+    spec = {"selector": {"site": site.metadata.name}, "ports": [{"port": site.port}], "clusterIP": "None"}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": site.metadata.name}, "spec": spec}
+
+
+class SiteReconciler(Reconciler[Site]):
+    owns = ["v1 Service"]
+    predicates = [GenerationChanged()]
+
+    async def reconcile(self, site: Site) -> None:
+        await self.apply(site, service_for(site))
+        site.status["phase"] = "Ready"
+
+
+if __name__ == "__main__":
+    Manager(reconcilers=[SiteReconciler]).run()

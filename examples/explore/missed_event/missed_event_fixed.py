@@ -1,0 +1,47 @@
+"""A Shop gets a ConfigMap with its name.
+
+Fixed: the operator also watches the ConfigMaps, and creates a deleted ConfigMap again; a start looks at every Shop.
+"""
+
+from typing import Any
+
+import kopf
+from kubernetes import client, config
+from kubernetes.client.exceptions import ApiException
+
+SHOPS = ("explore.example.com", "v1", "shops")
+
+
+def config_map_for(body: Any) -> dict[str, Any]:
+    config_map = {"metadata": {"name": body["metadata"]["name"]}, "data": {"title": body["spec"]["title"]}}
+    kopf.adopt(config_map, owner=body)
+    kopf.label(config_map, {"shop": body["metadata"]["name"]})
+    return config_map
+
+
+def create(body: Any) -> None:
+    try:
+        client.CoreV1Api().create_namespaced_config_map(body["metadata"]["namespace"], config_map_for(body))
+    except ApiException as error:
+        if error.status != 409:
+            raise
+
+
+@kopf.on.resume(*SHOPS, backoff=0.1)
+@kopf.on.create(*SHOPS, backoff=0.1)
+def created(body: Any, **_: Any) -> None:
+    create(body)
+
+
+@kopf.on.event("v1", "configmaps", labels={"shop": kopf.PRESENT})
+def config_map_changed(event: Any, namespace: str, labels: Any, **_: Any) -> None:
+    if event["type"] == "DELETED":
+        shops = client.CustomObjectsApi().list_namespaced_custom_object(*SHOPS[:2], namespace, SHOPS[2])
+        for shop in shops["items"]:
+            if shop["metadata"]["name"] == labels["shop"]:
+                create(shop)
+
+
+if __name__ == "__main__":
+    config.load_kube_config()
+    kopf.run(clusterwide=True, standalone=True)

@@ -1,0 +1,33 @@
+"""A Cluster has a PersistentVolumeClaim for each of its nodes. Scaling down deletes the claims of removed nodes.
+
+The bug: the number of nodes comes from the cache. A cache that is filled from a lagging API server after a restart
+still has the smaller number, and the operator deletes a claim that is in use, with its data.
+"""
+
+from pilothouse.operator import Json, Manager, Object, Reconciler, kind
+
+
+@kind(group="explore.example.com", version="v1", status=True)
+class Cluster(Object):
+    nodes: int = 1
+
+
+def claim(name: str) -> Json:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec}
+
+
+class ClusterReconciler(Reconciler[Cluster]):
+    owns = ["v1 PersistentVolumeClaim"]
+
+    async def reconcile(self, cluster: Cluster) -> None:
+        names = [f"{cluster.metadata.name}-{node}" for node in range(cluster.nodes)]
+        for name in names:
+            await self.apply(cluster, claim(name))
+        for existing in self.list("v1 PersistentVolumeClaim", owner=cluster):
+            if existing["metadata"]["name"] not in names:
+                await self.delete(existing)
+
+
+if __name__ == "__main__":
+    Manager(reconcilers=[ClusterReconciler]).run()
