@@ -4,6 +4,7 @@ The bug: the Secret is taken as proof that everything was installed. An operator
 never creates the ConfigMap.
 """
 
+from pilothouse.client import Client
 from pilothouse.operator import Json, Manager, Object, Reconciler, kind
 
 
@@ -32,5 +33,9 @@ class DatabaseReconciler(Reconciler[Database]):
         await self.apply(database, config_for(database))
 
 
+def manager(client: Client | None = None) -> Manager:
+    return Manager(reconcilers=[DatabaseReconciler], config=client)
+
+
 if __name__ == "__main__":
-    Manager(reconcilers=[DatabaseReconciler]).run()
+    manager().run()

@@ -3,6 +3,7 @@
 Fixed: every reconcile applies both objects; an object that is up to date costs no request.
 """
 
+from pilothouse.client import Client
 from pilothouse.operator import Json, Manager, Object, Reconciler, kind
 
 
@@ -29,5 +30,9 @@ class DatabaseReconciler(Reconciler[Database]):
         await self.apply(database, config_for(database))
 
 
+def manager(client: Client | None = None) -> Manager:
+    return Manager(reconcilers=[DatabaseReconciler], config=client)
+
+
 if __name__ == "__main__":
-    Manager(reconcilers=[DatabaseReconciler]).run()
+    manager().run()

@@ -6,6 +6,7 @@ so on, as fast as the API server answers.
 
 from datetime import UTC, datetime
 
+from pilothouse.client import Client
 from pilothouse.operator import Manager, Object, Reconciler, kind
 
 
@@ -20,5 +21,9 @@ class ProbeReconciler(Reconciler[Probe]):
         probe.status["lastProbeTime"] = datetime.now(UTC).isoformat()
 
 
+def manager(client: Client | None = None) -> Manager:
+    return Manager(reconcilers=[ProbeReconciler], config=client)
+
+
 if __name__ == "__main__":
-    Manager(reconcilers=[ProbeReconciler]).run()
+    manager().run()

@@ -5,6 +5,7 @@ Fixed: the time changes with the target only. A reconcile without changes writes
 
 from datetime import UTC, datetime
 
+from pilothouse.client import Client
 from pilothouse.operator import Manager, Object, Reconciler, kind
 
 
@@ -20,5 +21,9 @@ class ProbeReconciler(Reconciler[Probe]):
             probe.status["lastProbeTime"] = datetime.now(UTC).isoformat()
 
 
+def manager(client: Client | None = None) -> Manager:
+    return Manager(reconcilers=[ProbeReconciler], config=client)
+
+
 if __name__ == "__main__":
-    Manager(reconcilers=[ProbeReconciler]).run()
+    manager().run()

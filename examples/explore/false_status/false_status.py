@@ -3,6 +3,7 @@
 The bug: a failed write is logged and forgotten, and the status says Ready without a Service.
 """
 
+from pilothouse.client import Client
 from pilothouse.errors import StatusError
 from pilothouse.operator import GenerationChanged, Json, Manager, Object, Reconciler, kind
 
@@ -29,5 +30,9 @@ class SiteReconciler(Reconciler[Site]):
         site.status["phase"] = "Ready"
 
 
+def manager(client: Client | None = None) -> Manager:
+    return Manager(reconcilers=[SiteReconciler], config=client)
+
+
 if __name__ == "__main__":
-    Manager(reconcilers=[SiteReconciler]).run()
+    manager().run()

@@ -3,6 +3,7 @@
 Fixed: a failed write fails the reconcile, which the queue repeats; the status is written after the Service.
 """
 
+from pilothouse.client import Client
 from pilothouse.operator import GenerationChanged, Json, Manager, Object, Reconciler, kind
 
 
@@ -25,5 +26,9 @@ class SiteReconciler(Reconciler[Site]):
         site.status["phase"] = "Ready"
 
 
+def manager(client: Client | None = None) -> Manager:
+    return Manager(reconcilers=[SiteReconciler], config=client)
+
+
 if __name__ == "__main__":
-    Manager(reconcilers=[SiteReconciler]).run()
+    manager().run()

@@ -4,6 +4,7 @@ The bug: the number of nodes comes from the cache. A cache that is filled from a
 still has the smaller number, and the operator deletes a claim that is in use, with its data.
 """
 
+from pilothouse.client import Client
 from pilothouse.operator import Json, Manager, Object, Reconciler, kind
 
 
@@ -29,5 +30,9 @@ class ClusterReconciler(Reconciler[Cluster]):
                 await self.delete(existing)
 
 
+def manager(client: Client | None = None) -> Manager:
+    return Manager(reconcilers=[ClusterReconciler], config=client)
+
+
 if __name__ == "__main__":
-    Manager(reconcilers=[ClusterReconciler]).run()
+    manager().run()

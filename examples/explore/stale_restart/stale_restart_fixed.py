@@ -3,6 +3,7 @@
 Fixed: before a delete, the operator reads the Cluster itself. The event of a newer Cluster starts the next reconcile.
 """
 
+from pilothouse.client import Client
 from pilothouse.operator import Json, Manager, Object, Reconciler, kind, to_json
 
 
@@ -32,5 +33,9 @@ class ClusterReconciler(Reconciler[Cluster]):
         return bool(live["metadata"]["generation"] == cluster.metadata.generation)
 
 
+def manager(client: Client | None = None) -> Manager:
+    return Manager(reconcilers=[ClusterReconciler], config=client)
+
+
 if __name__ == "__main__":
-    Manager(reconcilers=[ClusterReconciler]).run()
+    manager().run()
