@@ -73,3 +73,27 @@ def test_publishing_needs_no_secret_and_is_off_until_it_is_switched_on() -> None
     assert publish["if"] == "vars.PUBLISH == 'true'"
     assert publish["permissions"] == {"id-token": "write"}
     assert "secrets." not in (ROOT / ".github/workflows/release.yaml").read_text()
+
+
+def test_the_files_for_other_installers_name_this_program() -> None:
+    [hook] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    assert hook["entry"] == "pilothouse validate"
+    plugin = yaml.safe_load((ROOT / "deploy/krew/pilothouse.yaml").read_text())["spec"]
+    assert {platform["bin"] for platform in plugin["platforms"]} <= {*PROJECT["scripts"]}
+    assert set(PROJECT["scripts"].values()) == {"pilothouse.cli.main:main"}
+
+
+def test_the_action_uses_each_of_its_inputs() -> None:
+    text = (ROOT / "deploy/github-action/action.yml").read_text()
+    action = yaml.safe_load(text)
+    assert set(re.findall(r"inputs\.([\w-]+)", text)) == set(action["inputs"])
+
+
+def test_the_kubectl_plugin_runs_the_installed_program(tmp_path: Path) -> None:
+    program = tmp_path / "pilothouse"
+    program.write_text('#!/bin/sh\necho "ran with $*"\n')
+    program.chmod(0o755)
+    plugin = ROOT / "deploy/krew/kubectl-pilothouse"
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    ran = subprocess.run([plugin, "serve", "--testing"], env=path, capture_output=True, text=True, timeout=PATIENCE)
+    assert ran.stdout == "ran with serve --testing\n"

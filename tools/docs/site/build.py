@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import platform
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from pilothouse import __version__
+from pilothouse.machinery.release import RELEASES
 from tools.docs.pages import ROOT
 from tools.docs.site.checking import problems_of
 from tools.docs.site.navigation import navigation, unlisted
@@ -39,7 +42,18 @@ def build(out: Path) -> int:
 def _configuration() -> str:
     """Return the settings, with the navigation."""
     settings = (ROOT / "zensical.toml").read_text()
-    return settings.replace("[project]\n", f"[project]\nnav = {_toml(navigation())}\n", 1)
+    added = f"nav = {_toml(navigation())}\ncopyright = {json.dumps(_verified_with())}\n"
+    overrides = f"custom_dir = {json.dumps(str(ROOT / 'tools/docs/site/overrides'))}\n"
+    return settings.replace("[project]\n", f"[project]\n{added}", 1).replace(
+        "[project.theme]\n", f"[project.theme]\n{overrides}", 1
+    )
+
+
+def _verified_with() -> str:
+    """Return the footer of every page: the versions whose tests ran the pages' commands."""
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
+    versions = f"Python {platform.python_version()}, Kubernetes {', '.join(RELEASES)}"
+    return f"Last verified with Pilothouse {__version__} ({commit.strip() or 'a release'}), {versions}"
 
 
 def _toml(value: object) -> str:

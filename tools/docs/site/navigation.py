@@ -19,6 +19,7 @@ def navigation() -> list[Any]:
             title = _TITLES.get(section, section.capitalize())
             top.append({title: [f"{section}/index.md", *(f"{section}/{page}" for page in listed(section))]})
     top.extend({_title(DOCS / page): page} for page in _beside_the_sections())
+    top.append({"Changelog": "changelog.md"})
     return top
 
 

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from tools.docs.pages import ROOT
 
 FOLDER = "source"
+_NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 _LANGUAGES = {".py": "python", ".pyi": "python", ".toml": "toml", ".yaml": "yaml", ".ts": "ts", ".tsx": "tsx"}
 
 
@@ -18,14 +19,17 @@ def page_for(target: Path) -> PurePosixPath:
 
 
 def text_for(target: Path) -> str:
-    """Return the page of a file or folder. Markdown is shown as it is, with its links taken out of force."""
+    """Return the page of a file or folder. Markdown is shown as it is, with its links taken out of force.
+
+    Searches leave these pages out: prose is found before sources.
+    """
     name = target.relative_to(ROOT).as_posix()
     if target.is_dir():
-        return f"# {name}/\n\n{_listing(target)}\n"
+        return f"{_NOT_SEARCHED}# {name}/\n\n{_listing(target)}\n"
     text = target.read_text(encoding="utf-8")
     fence = "````" if "```" in text else "```"
     language = _LANGUAGES.get(target.suffix, "markdown" if target.suffix == ".md" else "text")
-    return f'# {name}\n\n{fence}{language} linenums="1"\n{text.rstrip()}\n{fence}\n'
+    return f'{_NOT_SEARCHED}# {name}\n\n{fence}{language} linenums="1"\n{text.rstrip()}\n{fence}\n'
 
 
 def _listing(folder: Path) -> str:
