@@ -1,14 +1,21 @@
-"""Transport over HTTP and HTTPS with aiohttp. aiohttp is imported on first use."""
+"""Transport over HTTP/1.1 and HTTPS: credentials, a pool of connections, and proxies.
+
+A write is sent once: after a broken connection nobody knows whether the write took effect. A read is sent again if the
+server closed an idle connection at the same moment. Connections through a proxy use aiohttp, which is imported for
+proxies only.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import errno
-import logging
 import socket
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+import ssl
+from asyncio.staggered import staggered_race
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -16,18 +23,27 @@ from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.config.credentials import credential_source, ssl_context
 from pilothouse.client.config.model import ClientConfig, ConfigError, Credentials
 from pilothouse.client.rest.errors import ConnectionFailed, ConnectionRefused, RequestTimedOut
-from pilothouse.client.rest.transport import HttpRequest
-
-if TYPE_CHECKING:
-    import aiohttp
-
-logger = logging.getLogger(__name__)
+from pilothouse.client.rest.http1 import Connection
+from pilothouse.client.rest.transport import HttpRequest, HttpResponse
 
 CONNECT_TIMEOUT = 30.0
 KEEPALIVE = 30  # seconds of silence before the kernel probes the peer
-_BUFFER = 1 << 18
-_SOCKS = ("socks5", "socks5h")
+IDLE_TIMEOUT = 15.0
+"""Seconds until an unused connection is closed."""
+_NEXT_ADDRESS = 0.25  # seconds until the next address of a host is tried as well
+SOCKS = ("socks5", "socks5h")
 _READS = ("GET", "HEAD")
+_DEFAULT_PORTS = {"https": 443, "http": 80}
+
+HeaderFields: TypeAlias = list[tuple[str, str]]
+
+
+class Connections(Protocol):
+    """Sends requests with complete headers to one server."""
+
+    async def send(self, request: HttpRequest, headers: HeaderFields) -> HttpResponse: ...
+
+    async def close(self) -> None: ...
 
 
 class HttpTransport:
@@ -39,147 +55,189 @@ class HttpTransport:
     def __init__(self, config: ClientConfig, clock: Clock = REAL_CLOCK) -> None:
         self._config = config
         self._source = credential_source(config, clock)
-        self._session: aiohttp.ClientSession | None = None
-        self._session_for: Credentials | None = None  # credentials of the session's connections
+        self._connections: Connections | None = None
+        self._connections_for: Credentials | None = None
         self._fixed_headers = fixed_headers(config)
         proxy = config.proxy_url
-        if proxy and urlsplit(proxy).scheme not in ("http", "https", *_SOCKS):
+        if proxy and urlsplit(proxy).scheme not in ("http", "https", *SOCKS):
             raise ConfigError(f"unsupported scheme {urlsplit(proxy).scheme!r}, must be http, https, or socks5")
         self._proxy = proxy or _proxy_from_environment(config.host)
-        self._by_socks = bool(self._proxy) and urlsplit(self._proxy).scheme in _SOCKS
 
-    async def send(self, request: HttpRequest) -> HttpTransportResponse:
-        import yarl
-
+    async def send(self, request: HttpRequest) -> HttpResponse:
         credentials = await self._source.get()
-        session = await self._session_with(credentials)
-        with translated_errors():
-            response = await session.request(
-                request.method,
-                yarl.URL(self._config.host.rstrip("/") + request.target, encoded=True),
-                headers=self._headers(request.headers, credentials),
-                data=request.body or None,
-                timeout=_timeout(request.timeout),
-                proxy=None if self._by_socks else self._proxy,
-                allow_redirects=False,
-                middlewares=() if request.method in _READS else (_sent_once,),
-                server_hostname=self._config.tls.server_name or None,
-            )
+        connections = await self._connections_with(credentials)
+        response = await connections.send(request, self._headers(request.headers, credentials))
         if response.status == 401:
             self._source.rejected(credentials)
-        return HttpTransportResponse(response)
+        return response
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._connections is not None:
+            await self._connections.close()
+            self._connections = None
 
-    def _headers(self, headers: Mapping[str, str], credentials: Credentials) -> Any:
-        import multidict
+    def _headers(self, headers: Mapping[str, str], credentials: Credentials) -> HeaderFields:
+        """Return the headers of a request; its own headers replace those of the configuration."""
+        own = {name.lower(): value for name, value in headers.items()}
+        fields = [field for field in self._fixed_headers if field[0] not in own]
+        if credentials.token and "authorization" not in own:
+            fields = [field for field in fields if field[0] != "authorization"]
+            fields.append(("authorization", f"Bearer {credentials.token}"))
+        return [*fields, *own.items()]
 
-        merged = multidict.CIMultiDict(self._fixed_headers)
-        if credentials.token:
-            merged["authorization"] = f"Bearer {credentials.token}"
-        merged.update(headers)
-        return merged
-
-    async def _session_with(self, credentials: Credentials) -> aiohttp.ClientSession:
-        current, new = self._session_for, credentials
+    async def _connections_with(self, credentials: Credentials) -> Connections:
+        current, new = self._connections_for, credentials
         unchanged = current is not None and (current.cert_data, current.key_data) == (new.cert_data, new.key_data)
-        if self._session is None or not unchanged:
+        if self._connections is None or not unchanged:
             await self.close()
-            self._session = self._new_session(credentials)
-            self._session_for = credentials
-        return self._session
+            self._connections = self._new_connections(credentials)
+            self._connections_for = credentials
+        return self._connections
 
-    def _new_session(self, credentials: Credentials) -> aiohttp.ClientSession:
-        import aiohttp
+    def _new_connections(self, credentials: Credentials) -> Connections:
+        config = self._config
+        context = ssl_context(config.tls, credentials) if config.host.startswith("https:") else None
+        if self._proxy:
+            from pilothouse.client.rest.proxied import ProxiedConnections
 
-        connector = self._new_connector(credentials)
-        return aiohttp.ClientSession(
-            connector=connector,
-            read_bufsize=_BUFFER,
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
-
-    def _new_connector(self, credentials: Credentials) -> aiohttp.BaseConnector:
-        import aiohttp
-
-        secure = self._config.host.startswith("https:")
-        context = ssl_context(self._config.tls, credentials) if secure else None
-        if self._proxy and self._by_socks:
-            from pilothouse.client.rest.socks import SocksConnector
-
-            return SocksConnector(self._proxy, context, self._config.tls.server_name)
-        return aiohttp.TCPConnector(ssl=context or False, limit=0, socket_factory=_keepalive_socket)
+            return ProxiedConnections(config, context, self._proxy)
+        return DirectConnections(config, context)
 
 
-class HttpTransportResponse:
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._response = response
-        self.status = response.status
-        self.headers: dict[str, str] = {}
-        for name, value in response.headers.items():
-            name = name.lower()
-            self.headers[name] = f"{self.headers[name]}, {value}" if name in self.headers else value
+class DirectConnections:
+    """Connections to one server, without a limit on their number. The most recently used connection is reused first."""
 
-    async def read(self) -> bytes:
-        with translated_errors():
-            return await self._response.read()
+    _idle: list[Connection]  # least recently used first
 
-    async def chunks(self) -> AsyncIterator[bytes]:
-        content = self._response.content
-        while True:
-            with translated_errors():
-                chunk = await content.readany()
-            if not chunk:
-                return
-            yield chunk
+    def __init__(self, config: ClientConfig, context: ssl.SSLContext | None) -> None:
+        url = urlsplit(config.host)
+        default = _DEFAULT_PORTS.get(url.scheme)
+        if default is None:
+            raise ConfigError(f"unsupported scheme {url.scheme!r} of the host {config.host}, must be http or https")
+        self._host, self._port = url.hostname or "", url.port or default
+        self._prefix = url.path.rstrip("/")
+        self._context = context
+        self._server_name = (config.tls.server_name or self._host) if context is not None else None
+        name = f"[{self._host}]" if ":" in self._host else self._host
+        self._authority = name if self._port == default else f"{name}:{self._port}"
+        self._open: set[Connection] = set()
+        self._idle = []
+        self._sweeping: asyncio.TimerHandle | None = None
+
+    async def send(self, request: HttpRequest, headers: HeaderFields) -> HttpResponse:
+        message = self._message(request, headers)
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_closing:
+                continue
+            try:
+                return await connection.send(request.method, message, request.timeout)
+            except RequestTimedOut:
+                raise
+            except ConnectionFailed:
+                if request.method not in _READS:
+                    raise
+                break
+        connection, left = await self._connect(request.timeout)
+        return await connection.send(request.method, message, left)
 
     async def close(self) -> None:
-        self._response.close()
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+        for connection in [*self._open]:
+            connection.close()
+        self._idle.clear()
+        await asyncio.sleep(0)
+
+    def _message(self, request: HttpRequest, headers: HeaderFields) -> bytes:
+        """Return the request as bytes. Raises ValueError for a target or header that contains a line break."""
+        lines = [f"{request.method} {self._prefix}{request.target} HTTP/1.1", f"host: {self._authority}"]
+        lines += [f"{name}: {value}" for name, value in headers]
+        if request.body or request.method not in _READS:
+            lines.append(f"content-length: {len(request.body)}")
+        head = "\r\n".join(lines)
+        if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1 or "\0" in head:
+            raise ValueError("a header or the target of the request contains a control character")
+        if " " in request.target:
+            raise ValueError(f"the target {request.target[:80]!r} contains a space: encode it as %20")
+        return head.encode() + b"\r\n\r\n" + request.body
+
+    async def _connect(self, timeout: float | None) -> tuple[Connection, float | None]:
+        """Return a new connection, and the rest of the timeout. Raises ConnectionFailed."""
+        limit = CONNECT_TIMEOUT if timeout is None else min(CONNECT_TIMEOUT, timeout)
+        loop, to = asyncio.get_running_loop(), f"{self._host}:{self._port}"
+        started = loop.time()
+        try:
+            async with asyncio.timeout(limit):
+                sock = await connected_socket(self._host, self._port)
+                _, connection = await loop.create_connection(
+                    lambda: Connection(self._put_idle, self._open.discard),
+                    sock=sock,
+                    ssl=self._context,
+                    server_hostname=self._server_name,
+                )
+        except TimeoutError as error:
+            raise RequestTimedOut(f"cannot connect to {to} within {limit:g} s") from error
+        except OSError as error:
+            refused = error.errno == errno.ECONNREFUSED
+            raise (ConnectionRefused if refused else ConnectionFailed)(f"cannot connect to {to}: {error}") from error
+        self._open.add(connection)
+        return connection, None if timeout is None else max(0.0, timeout - (loop.time() - started))
+
+    def _put_idle(self, connection: Connection) -> None:
+        loop = asyncio.get_running_loop()
+        connection.idle_since = loop.time()
+        self._idle.append(connection)
+        if self._sweeping is None:
+            self._sweeping = loop.call_later(IDLE_TIMEOUT, self._sweep)
+
+    def _sweep(self) -> None:
+        """Close the connections that were idle for too long."""
+        self._sweeping = None
+        loop = asyncio.get_running_loop()
+        while self._idle and loop.time() - self._idle[0].idle_since >= IDLE_TIMEOUT:
+            self._idle.pop(0).close()
+        if self._idle:
+            self._sweeping = loop.call_later(IDLE_TIMEOUT, self._sweep)
 
 
-@contextmanager
-def translated_errors() -> Iterator[None]:
-    """Map aiohttp's exceptions to ConnectionFailed and its subclasses."""
-    import aiohttp
+async def connected_socket(host: str, port: int) -> socket.socket:
+    """Return a connected socket. Further addresses are tried while an earlier one does not answer. Raises OSError."""
+    loop = asyncio.get_running_loop()
+    addresses = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    if len(addresses) == 1:
+        return await _connect(addresses[0])
+    winner, _, errors = await staggered_race([partial(_connect, address) for address in addresses], _NEXT_ADDRESS)
+    if winner is not None:
+        return winner
+    raise next(error for error in errors if error is not None)
 
+
+async def _connect(address: Any) -> socket.socket:
+    """Connect with TCP keepalive: a dead peer is detected within two minutes, even on an idle watch."""
+    family, kind, protocol, _, where = address
+    sock = socket.socket(family=family, type=kind, proto=protocol)
     try:
-        yield
-    except TimeoutError as error:
-        raise RequestTimedOut(str(error) or "the request timed out") from error
-    except aiohttp.ClientConnectorError as error:
-        refused = error.errno == errno.ECONNREFUSED  # aiohttp before 3.14 has no os_error for a bad certificate
-        raise (ConnectionRefused if refused else ConnectionFailed)(str(error)) from error
-    except (aiohttp.ClientError, ConnectionError) as error:
-        raise ConnectionFailed(str(error) or type(error).__name__) from error
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):
+            if hasattr(socket, option):
+                sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), KEEPALIVE)
+        await asyncio.get_running_loop().sock_connect(sock, where)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
 
 
-async def _sent_once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Disable aiohttp's retry of PUT and DELETE after a broken connection.
-
-    The first attempt may have taken effect, and the response to a retry would hide that. aiohttp does not retry after
-    exceptions of other libraries.
-    """
-    with translated_errors():
-        return await send(request)
-
-
-def _timeout(seconds: float | None) -> aiohttp.ClientTimeout:
-    import aiohttp
-
-    return aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_TIMEOUT)
-
-
-def fixed_headers(config: ClientConfig) -> list[tuple[str, str]]:
+def fixed_headers(config: ClientConfig) -> HeaderFields:
     """Return the headers common to all requests: impersonation, basic authentication, compression."""
     impersonate = config.impersonate
     headers = [("accept-encoding", "identity" if config.disable_compression else "gzip")]
     headers += [("impersonate-user", impersonate.user)] if impersonate.user else []
     headers += [("impersonate-uid", impersonate.uid)] if impersonate.uid else []
     headers += [("impersonate-group", group) for group in impersonate.groups]
-    headers += [(f"impersonate-extra-{key}", value) for key, value in impersonate.extra]
+    headers += [(f"impersonate-extra-{key}".lower(), value) for key, value in impersonate.extra]
     if config.username:
         basic = base64.b64encode(f"{config.username}:{config.password}".encode()).decode()
         headers.append(("authorization", f"Basic {basic}"))
@@ -187,20 +245,8 @@ def fixed_headers(config: ClientConfig) -> list[tuple[str, str]]:
 
 
 def _proxy_from_environment(host: str) -> str | None:
-    """Return the proxy of HTTP_PROXY, HTTPS_PROXY and NO_PROXY. aiohttp would read these, and .netrc, on every
-    request."""
+    """Return the proxy of HTTP_PROXY, HTTPS_PROXY and NO_PROXY."""
     url = urlsplit(host)
     if url.hostname is None or proxy_bypass(url.netloc):
         return None
     return getproxies().get(url.scheme)
-
-
-def _keepalive_socket(address: Any) -> socket.socket:
-    """Create a socket with TCP keepalive: a dead peer is detected within two minutes, even on an idle watch."""
-    family, kind, protocol, _, _ = address
-    sock = socket.socket(family=family, type=kind, proto=protocol)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):
-        if hasattr(socket, option):
-            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), KEEPALIVE)
-    return sock
