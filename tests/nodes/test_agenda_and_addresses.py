@@ -12,9 +12,12 @@ from pilothouse.client.rest.connect import AsgiTransport
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.nodes.fleet.addresses import Addresses, NodeRanges, NoMoreAddresses
 from pilothouse.nodes.fleet.leases import Leases, interval
+from pilothouse.nodes.pods.machine import Step
 from pilothouse.nodes.pods.pod_events import PodEvent
+from pilothouse.nodes.pods.state import Kill, PodState
 from pilothouse.nodes.running.agenda import Agenda
 from pilothouse.nodes.running.events import NodeEvents
+from pilothouse.nodes.running.steps import InterimStatuses, Record
 
 
 async def _taken(agenda: Agenda) -> list[str]:
@@ -157,3 +160,37 @@ async def test_a_namespace_that_is_about_to_go_is_not_asked_to_take_each_event()
         pass
     writing.cancel()
     assert asked == ["going", "staying", "going"]
+
+
+def test_interim_statuses_are_merged_into_the_next_one_under_load() -> None:
+    clock, waiting = FakeClock(), 0
+    now = clock.wall()
+    interim = InterimStatuses(clock, lambda: waiting)
+    new = Record({"metadata": {"name": "a"}}, "node-1", PodState(start_time=now), is_cleared=True)
+    soon = Step(new.state, now + 0.05, ())
+    shown = 0
+    while not interim.merge_with_next(new, soon, now):
+        shown += 1
+    assert shown == 100
+    clock.advance(1)
+    assert not interim.merge_with_next(new, soon, now)
+    waiting = 1000
+    assert interim.merge_with_next(new, soon, now)
+
+    deleted = {"metadata": {"name": "a", "deletionTimestamp": "2026-01-01T00:00:00Z"}, "status": {"startTime": "…"}}
+    killed = PodState(start_time=now, kill=Kill(now))
+    assert interim.merge_with_next(Record(deleted, "node-1", killed), Step(killed, now + 0.05, ()), now)
+
+
+def test_statuses_that_last_or_follow_the_first_are_always_written() -> None:
+    clock = FakeClock()
+    now = clock.wall()
+    interim = InterimStatuses(clock, lambda: 1000)
+    state = PodState(start_time=now)
+    new = Record({"metadata": {"name": "a"}}, "node-1", state, is_cleared=True)
+    running = Record({"metadata": {"name": "a"}, "status": {"startTime": "…"}}, "node-1", state, is_cleared=True)
+    blocked = Record({"metadata": {"name": "a"}}, "node-1", state)
+    assert not interim.merge_with_next(new, Step(state, now + 5, ()), now)
+    assert not interim.merge_with_next(new, Step(state, None, ()), now)
+    assert not interim.merge_with_next(running, Step(state, now + 0.05, ()), now)
+    assert not interim.merge_with_next(blocked, Step(state, now + 0.05, ()), now)

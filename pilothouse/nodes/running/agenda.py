@@ -29,6 +29,11 @@ class Agenda:
         self._timer_at = 0.0
         register_worker(self)
 
+    @property
+    def backlog(self) -> int:
+        """Number of keys that are due and not yet taken."""
+        return len(self._waiting)
+
     def is_busy(self, within: float) -> bool:
         """Return whether a key is due now or within so many seconds."""
         return bool(self._waiting) or (bool(self._heap) and self._heap[0][0] <= self._clock.wall() + within)

@@ -58,7 +58,9 @@ class Pods:
         self._informer = context.informer(PODS)
         self._agenda = Agenda(context.clock)
         self._addresses, self._ports = PodAddresses(), HostPorts()
-        self._steps = Steps(context, config, behaviors, stages, events, self._addresses, host)
+        self._steps = Steps(
+            context, config, behaviors, stages, events, self._addresses, host, backlog=lambda: self._agenda.backlog
+        )
         self._records, self._on = {}, {}
 
     async def run(self) -> None:

@@ -5,11 +5,13 @@ The Record of a pod holds the results of its earlier steps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import field
 from functools import partial
 
 from pilothouse.apiserver.offload import offload_by_size
+from pilothouse.client.clock import Clock
+from pilothouse.client.flowcontrol import TokenBucket
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.context import ControllerContext
@@ -25,7 +27,7 @@ from pilothouse.nodes.containers.container import spec_of
 from pilothouse.nodes.fleet.addresses import PodAddresses
 from pilothouse.nodes.fleet.node_object import address_of, cidr_of
 from pilothouse.nodes.kubelet.host import Host
-from pilothouse.nodes.pods.machine import advance
+from pilothouse.nodes.pods.machine import Step, advance
 from pilothouse.nodes.pods.pod_events import PodEvent, behavior_refused, mount_failed
 from pilothouse.nodes.pods.restore import restore
 from pilothouse.nodes.pods.state import PodState
@@ -109,6 +111,35 @@ def _version(pod: Json) -> int:
     return int(resource_version_of(pod) or 0)
 
 
+class InterimStatuses:
+    """Decides which interim statuses are written: of pods whose containers are being created, and of terminating pods.
+
+    Under load, an interim status is merged into the next status if that is due soon. A kubelet with slow writes
+    likewise sends only the newest status of a pod.
+    """
+
+    _PER_SECOND, _AT_ONCE = 5.0, 100
+    """Interim statuses of the whole fleet."""
+    _LARGEST_BACKLOG = 32
+    """Waiting pods above which every interim status is merged."""
+    _SOON = 0.25
+    """Maximum seconds until the next status."""
+
+    def __init__(self, clock: Clock, backlog: Callable[[], int]) -> None:
+        """`backlog` returns the number of pods that wait for a step."""
+        self._backlog = backlog
+        self._rate = TokenBucket(self._PER_SECOND, self._AT_ONCE, clock)
+
+    def merge_with_next(self, record: Record, step: Step, now: float) -> bool:
+        """Return whether the status of this step need not be written."""
+        if step.due is None or step.due - now > self._SOON:
+            return False
+        is_first = record.is_cleared and not _has_started(record.pod)
+        if not (is_first or (step.state.kill is not None and record.is_deleting)):
+            return False
+        return self._backlog() > self._LARGEST_BACKLOG or not self._rate.try_accept()
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     again: float | None = None
@@ -127,11 +158,15 @@ class Steps:
         events: NodeEvents,
         addresses: PodAddresses,
         host: Host,
+        *,
+        backlog: Callable[[], int] = lambda: 0,
     ) -> None:
+        """`backlog` returns the number of pods that wait for a step."""
         self._config, self._behaviors, self._stages, self._events = config, behaviors, stages, events
         self._clock, self._client = context.clock, context.client
         self._prerequisites = Prerequisites(context.client, context.clock, host)
         self._addresses, self._host = addresses, host
+        self._interim = InterimStatuses(context.clock, backlog)
 
     async def go_on(self, key: str, record: Record, node: Json) -> Outcome:
         """Run a step. Raises StatusError, ConnectionFailed or InvalidResponse; unwritten changes are written by the
@@ -167,7 +202,8 @@ class Steps:
         now = self._clock.wall()
         step = await offload_by_size(_size(record.pod), advance, record.pod, record.state, world, now)
         record.state = step.state
-        await self._write(record, node)
+        if not self._interim.merge_with_next(record, step, now):
+            await self._write(record, node)
         await self._record_events(record, step.events)
         if step.has_ended:
             await self._remove(record)
