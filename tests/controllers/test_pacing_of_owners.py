@@ -17,9 +17,9 @@ async def test_an_owner_of_many_pods_rests_after_a_look_and_one_of_few_does_not(
     for key in ("few", "many", "most", "many"):
         pacing.add(key)
     assert (len(queue), queue.waiting) == (1, 2)
-    clock.advance(0.1)
+    clock.advance(0.3)
     assert (len(queue), queue.waiting) == (2, 1)
-    clock.advance(0.15)
+    clock.advance(0.2)
     assert (len(queue), queue.waiting) == (3, 0)
     pacing.looked("many", 1000)
     pacing.forget("many")

@@ -37,7 +37,7 @@ from pilothouse.controllers.workloads.ref_manager import CannotAdopt, Controller
 from pilothouse.kinds.conditions import find_in
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.machinery.errors import AlreadyExists, Conflict, NotFound
-from pilothouse.machinery.objects import Json, metadata, uid_of
+from pilothouse.machinery.objects import Json, metadata, resource_version_of, uid_of
 from pilothouse.machinery.selectors.labels import from_label_selector
 from pilothouse.machinery.status_error import StatusError
 
@@ -59,6 +59,8 @@ class DeploymentController:
         self._queue = context.queue("deployment", str)
         self._recorder = EventRecorder(context.client, EventSource("deployment-controller"), clock=context.clock)
         self._actions = Actions(context.client, self._recorder, context.clock)
+        self._written: dict[str, int] = {}
+        """resourceVersion of the last write per deployment, kept until the cache has caught up."""
 
     async def run(self) -> None:
         caches = (self._deployments, self._replica_sets, self._pods)
@@ -84,9 +86,14 @@ class DeploymentController:
     async def _sync(self, key: str) -> Requeue | None:
         cached = self._deployments.indexer.get_by_key(key)
         if cached is None:
+            self._written.pop(key, None)
             return None
+        if int(resource_version_of(cached)) < self._written.pop(key, 0):
+            # A sync on the stale deployment would end in a conflict; the pending event requeues the deployment.
+            return None
+        deployment = working_copy(cached)
         try:
-            return await self._reconcile(key, working_copy(cached))
+            return await self._reconcile(key, deployment)
         except (AlreadyExists, CannotAdopt, Conflict) as error:
             raise TryAgain(str(error)) from error
         except NotFound:
@@ -96,6 +103,9 @@ class DeploymentController:
             if is_refusal_of_terminating_namespace(error):
                 return None
             raise
+        finally:
+            if resource_version_of(deployment) != resource_version_of(cached):
+                self._written[key] = int(resource_version_of(deployment))
 
     async def _reconcile(self, key: str, deployment: Json) -> Requeue | None:
         if deployment["spec"].get("selector") == {}:

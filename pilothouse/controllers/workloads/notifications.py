@@ -20,9 +20,9 @@ from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import is_ready
 from pilothouse.machinery.objects import Json, labels_of, resource_version_of, uid_of
 
-_PER_POD = 0.0001
+_PER_POD = 0.0003
 _NOT_WORTH_IT = 0.005
-_LONGEST = 0.25
+_LONGEST = 0.5
 
 
 class OwnedNotifications:
