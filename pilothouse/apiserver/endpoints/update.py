@@ -17,7 +17,6 @@ from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.tracing.spans import event
 from pilothouse.apiserver.tracing.verb_spans import traced
 from pilothouse.machinery.objects import Json, uid_of
-from pilothouse.machinery.schema.printing import exact_copy
 
 
 def update_handler(storage: Updater, scope: RequestScope) -> Handler:
@@ -31,13 +30,16 @@ def update_handler(storage: Updater, scope: RequestScope) -> Handler:
         event("Conversion done")
         manager = manager_or_user_agent(options.field_manager, request.header(b"user-agent"))
 
+        uid, decoded = uid_of(obj), [obj]
+
         def replacement(existing: Json | None) -> Json:
-            new = exact_copy(obj, scope.served.decoder.printed)
+            """Return the object of the body. An attempt modifies the object, so a retry decodes the body again."""
+            new = decoded.pop() if decoded else _read_again(request, serializer, body, options)
             scope.field_manager.update(existing, new, manager)
             return new
 
         event("About to store object in database")
-        done = await UpdateAdmission(request, scope, options).store(storage, replacement, uid=uid_of(obj))
+        done = await UpdateAdmission(request, scope, options).store(storage, replacement, uid=uid)
         return await object_response(request, scope, output, done.result, status=201 if done.created else 200)
 
     def _read(request: Request, serializer: Serializer, body: bytes, options: WriteOptions) -> Json:
@@ -45,6 +47,12 @@ def update_handler(storage: Updater, scope: RequestScope) -> Handler:
         ensure_namespace(obj, request.info.namespace if scope.served.namespaced else "")
         check_name(obj, request)
         dedup_owner_references(obj, request.warnings.append)
+        return obj
+
+    def _read_again(request: Request, serializer: Serializer, body: bytes, options: WriteOptions) -> Json:
+        warnings = len(request.warnings)
+        obj = _read(request, serializer, body, options)
+        del request.warnings[warnings:]  # the first decoding has warned
         return obj
 
     return traced("Update", update)
