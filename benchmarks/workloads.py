@@ -1,24 +1,26 @@
 """Workloads on simulated nodes: how fast they come, are replaced and go, and what that costs.
 
     python benchmarks/workloads.py                     a server of our own, with simulated nodes
-    python benchmarks/workloads.py --kubeconfig FILE   another cluster: its nodes are made here, nobody runs pods, and
-                                                       what counts is pods that were created and bound
-    --replicas 1000 --nodes 50 --jobs 100 --pods-a-job 20 --idle-nodes 1000 --large 5000:500
+    python benchmarks/workloads.py --kubeconfig FILE --pid N [--pid N] --rounds 2
+                                                       another cluster and a server of our own, in turns: the nodes are
+                                                       made here, nobody runs pods, and what counts is pods that were
+                                                       created and bound; of the processes of the other cluster
+    --replicas 1000 --nodes 50 --jobs 100 --pods-a-job 20 --idle-nodes 1000 --large 5000:500 --workers 2
 
-Wall time and processor time of the server's process; the longest wait is that of another client, which asks /livez all
-the time from a process of its own.
+Wall time and processor time of the server's processes; the longest wait is that of another client, which asks /livez
+all the time from a process of its own. After the large Deployment the server starts again on its data. kwok, the
+simulator of nodes for real clusters, publishes 20 nodes or pods per second.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -27,14 +29,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from livez_client import livez_client
 from servers.local import local_pilothouse
+from servers.processes import memory, processor_seconds
 from servers.target import Target
 
-from pilothouse.client import Client, DeleteOptions, Json, ListOptions, connect, load_kubeconfig
-from pilothouse.errors import NotFound
+from pilothouse.client import Client, DeleteOptions, Json, ListOptions, ResourceClient, connect, load_kubeconfig
+from pilothouse.errors import Conflict, NotFound
 
 NAMESPACE = "workloads"
 CONTAINER = {"name": "web", "image": "nginx", "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}}}
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -80,29 +82,32 @@ def _keep(names: set[str], name: str, keep: bool) -> None:
 @dataclass
 class Cluster:
     client: Client
-    pid: int | None
+    pids: Sequence[int]
+    """Of its processes, each with its children."""
     pods: Pods
 
     @property
     def processor_seconds(self) -> float:
-        if self.pid is None:
-            return float("nan")
-        parts = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(parts[11]) + int(parts[12])) / _TICKS
+        return sum(map(processor_seconds, self.pids)) if self.pids else float("nan")
 
     @property
     def megabytes(self) -> float:
-        if self.pid is None:
-            return float("nan")
-        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1024**2
+        return sum(map(memory, self.pids)) if self.pids else float("nan")
 
-    async def measure(self, name: str, work: Awaitable[int]) -> None:
-        """Prints what the work took; the work returns how many pods it was about."""
+    async def measure(self, name: str, work: Awaitable[int]) -> Spent:
+        """Prints and returns what the work took; the work returns how many pods it was about."""
         began, spent = time.perf_counter(), self.processor_seconds
         pods = await work
         wall, processor = time.perf_counter() - began, self.processor_seconds - spent
         rate = f"{pods / wall:8.0f} pods/s" if pods else " " * 15
         print(f"{name:44} {wall:7.2f} s {rate} {processor:7.2f} s of processor {self.megabytes:6.0f} MB", flush=True)
+        return Spent(wall, processor)
+
+
+@dataclass(frozen=True)
+class Spent:
+    wall: float
+    processor: float
 
 
 def deployment(replicas: int, image: str) -> Json:
@@ -145,14 +150,14 @@ async def run_jobs(cluster: Cluster, jobs: int, pods: int) -> int:
     return jobs * pods
 
 
-async def delete_namespace(client: Client) -> int:
+async def delete_namespace(client: Client, pods: int) -> int:
     namespaces = client.resource("v1", "namespaces")
     await namespaces.delete(NAMESPACE, DeleteOptions())
     while True:
         try:
             await namespaces.get(NAMESPACE)
         except NotFound:
-            return 0
+            return pods
         await asyncio.sleep(0.05)
 
 
@@ -161,25 +166,70 @@ async def make_nodes(client: Client, number: int) -> None:
     nodes, room = client.resource("v1", "nodes"), {"cpu": "32", "memory": "256Gi", "pods": "110"}
     status = {"capacity": room, "allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]}
     for each in range(number):
-        made = await nodes.create({"metadata": {"name": f"bench-{each}"}, "status": status})
-        made = await nodes.get(made["metadata"]["name"])
-        made["spec"].pop("taints", None)
-        await nodes.update(made)
+        await nodes.create({"metadata": {"name": f"bench-{each}"}, "status": status})
+    for each in range(number):
+        await _make_schedulable(nodes, f"bench-{each}")
 
 
-async def workloads(cluster: Cluster, args: argparse.Namespace, *, bound_only: bool) -> None:
+async def _make_schedulable(nodes: ResourceClient, name: str) -> None:
+    """Remove the taints of a new node. The controllers of the cluster change the node at the same time."""
+    while True:
+        node = await nodes.get(name)
+        if not node["spec"].pop("taints", None):
+            return
+        with suppress(Conflict):
+            await nodes.update(node)
+
+
+async def workloads(cluster: Cluster, args: argparse.Namespace, *, bound_only: bool) -> Spent:
+    """Return what the Deployment took."""
     await cluster.client.resource("v1", "namespaces").create({"metadata": {"name": NAMESPACE}})
     following = asyncio.create_task(cluster.pods.follow())
-    till = "bound" if bound_only else "Ready"
-    await cluster.measure(
+    till, pods = "bound" if bound_only else "Ready", args.replicas
+    spent = await cluster.measure(
         f"Deployment of {args.replicas} on {args.nodes} nodes, all {till}",
         roll_out(cluster, args.replicas, bound_only=bound_only),
     )
     if not bound_only:
         await cluster.measure("rolling update of it", update(cluster, args.replicas))
-        await cluster.measure(f"{args.jobs} Jobs of {args.pods_a_job}", run_jobs(cluster, args.jobs, args.pods_a_job))
+        if args.jobs:
+            jobs = run_jobs(cluster, args.jobs, args.pods_a_job)
+            await cluster.measure(f"{args.jobs} Jobs of {args.pods_a_job}", jobs)
+            pods += args.jobs * args.pods_a_job
+        await cluster.measure("deletion of the namespace", delete_namespace(cluster.client, pods))
     following.cancel()
-    await cluster.measure("deletion of the namespace", delete_namespace(cluster.client))
+    return spent
+
+
+async def compare(args: argparse.Namespace) -> None:
+    """Another cluster and a server of ours, in turns, and the ratios of wall and processor time."""
+    theirs, ours = [], []
+    for number in range(args.rounds):
+        async with connect(replace(load_kubeconfig(args.kubeconfig), qps=0)) as client:
+            if not number:
+                await make_nodes(client, args.nodes)
+            theirs.append(await workloads(Cluster(client, args.pid, Pods(client)), args, bound_only=True))
+            await delete_without_nodes(client)
+
+        async def on_ours(cluster: Cluster) -> None:
+            await make_nodes(cluster.client, args.nodes)
+            ours.append(await workloads(cluster, args, bound_only=True))
+
+        await on_a_server_of_ours(on_ours, f"--workers={args.workers}")
+    for what, figure in (("wall", lambda each: each.wall), ("processor", lambda each: each.processor)):
+        ratios = [figure(their) / figure(our) for their, our in zip(theirs, ours, strict=True)]
+        print(f"{f'ratio of {what} time':44} {', '.join(f'{ratio:.2f}' for ratio in ratios)}", flush=True)
+
+
+async def delete_without_nodes(client: Client) -> None:
+    """Delete the namespace of pods that no node confirms."""
+    pods = client.resource("v1", "pods", namespace=NAMESPACE)
+    await client.resource("apps/v1", "deployments", namespace=NAMESPACE).delete("web")
+    deleting = asyncio.create_task(delete_namespace(client, 0))
+    while not deleting.done():
+        await pods.delete_collection(DeleteOptions(grace_period_seconds=0))
+        await asyncio.sleep(0.5)
+    await deleting
 
 
 async def idle(cluster: Cluster, nodes: int) -> None:
@@ -212,20 +262,28 @@ def others(target: Target) -> Iterator[None]:
         print(f"{'longest wait of another client':44} {1000 * client.longest_wait():7.0f} ms", flush=True)
 
 
-async def on_a_server_of_ours(nodes: int, work: Callable[[Cluster], Awaitable[None]]) -> None:
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        local_pilothouse(Path(folder), f"--simulated-nodes={nodes}") as (target, _),
-        others(target),
-    ):
-        config = replace(load_kubeconfig(Path(folder, "data/admin.kubeconfig")), qps=0)
-        async with connect(config) as client:
-            await work(Cluster(client, target.pid, Pods(client)))
+async def on_a_server_of_ours(
+    work: Callable[[Cluster], Awaitable[object]], *flags: str, starts_again: bool = False
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        with local_pilothouse(Path(folder), *flags) as (target, _), others(target):
+            assert target.pid is not None
+            config = replace(load_kubeconfig(Path(folder, "data/admin.kubeconfig")), qps=0)
+            async with connect(config) as client:
+                await work(Cluster(client, [target.pid], Pods(client)))
+        if starts_again:
+            with local_pilothouse(Path(folder), *flags) as (target, seconds):
+                assert target.pid is not None
+                spent = processor_seconds(target.pid)
+                print(f"{'start with all of it':44} {seconds:7.2f} s {'':15} {spent:7.2f} s of processor", flush=True)
 
 
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kubeconfig", type=Path)
+    parser.add_argument("--pid", action="append", type=int, default=[], help="a process of the other cluster")
+    parser.add_argument("--rounds", type=int, default=2, help="of both clusters, with --kubeconfig")
+    parser.add_argument("--workers", type=int, default=1, help="of the server of ours")
     parser.add_argument("--replicas", type=int, default=1000)
     parser.add_argument("--nodes", type=int, default=50)
     parser.add_argument("--jobs", type=int, default=100)
@@ -234,16 +292,22 @@ async def main() -> None:
     parser.add_argument("--large", default="5000:500", help="pods and nodes; 0:0 for none")
     args = parser.parse_args()
     if args.kubeconfig:
-        async with connect(replace(load_kubeconfig(args.kubeconfig), qps=0)) as client:
-            await make_nodes(client, args.nodes)
-            await workloads(Cluster(client, None, Pods(client)), args, bound_only=True)
+        await compare(args)
         return
-    await on_a_server_of_ours(args.nodes, lambda cluster: workloads(cluster, args, bound_only=False))
+    workers = f"--workers={args.workers}"
+    if args.replicas:
+        await on_a_server_of_ours(
+            lambda cluster: workloads(cluster, args, bound_only=False), f"--simulated-nodes={args.nodes}", workers
+        )
     if args.idle_nodes:
-        await on_a_server_of_ours(args.idle_nodes, lambda cluster: idle(cluster, args.idle_nodes))
+        await on_a_server_of_ours(
+            lambda cluster: idle(cluster, args.idle_nodes), f"--simulated-nodes={args.idle_nodes}", workers
+        )
     pods, nodes = map(int, args.large.split(":"))
     if pods:
-        await on_a_server_of_ours(nodes, lambda cluster: large(cluster, pods, nodes))
+        await on_a_server_of_ours(
+            lambda cluster: large(cluster, pods, nodes), f"--simulated-nodes={nodes}", workers, starts_again=True
+        )
 
 
 if __name__ == "__main__":
