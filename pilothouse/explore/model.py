@@ -47,6 +47,9 @@ class PerturbationKind(StrEnum):
     """End a watch with 410 instead of an event: the operator relists."""
     TWO_INSTANCES = "TwoInstances"
     """Freeze the operator at a write, let a second instance take over, then let the frozen instance go on."""
+    CONCURRENT_WRITE = "ConcurrentWrite"
+    """Let another client annotate an object just before the operator replaces or patches the object. The annotation
+    must survive."""
     DELETE_OWNED = "DeleteOwned"
     """Delete an object that the operator created, after a step."""
     CHANGE_FIELD = "ChangeField"

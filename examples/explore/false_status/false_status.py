@@ -20,7 +20,7 @@ def service_for(site: Site) -> Json:
 
 class SiteReconciler(Reconciler[Site]):
     owns = ["v1 Service"]
-    predicates = [GenerationChanged()]
+    predicates = [GenerationChanged]
 
     async def reconcile(self, site: Site) -> None:
         try:
