@@ -14,7 +14,7 @@ from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.validation.options_from_stored import options_for_template
 from pilothouse.kube.core.pods.validation.pod import validate_pod_annotations, validate_pod_template
 from pilothouse.kube.core.pods.warnings.pod import pod_template_warnings
-from pilothouse.kube.strategy import SpecAndStatusStrategy
+from pilothouse.kube.strategy import GatedFields, SpecAndStatusStrategy, drop_disabled
 from pilothouse.kube.validation.selectors import is_empty, shown_selector
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.objects import Json, annotations_of, items, name_of, number, part
@@ -34,6 +34,7 @@ class WorkloadStrategy(SpecAndStatusStrategy):
     """Drops gated fields of the template, and warns about its contents."""
 
     template_path = root("spec", "template")
+    gated_fields: ClassVar[tuple[GatedFields, ...]] = ()
     names_pods: ClassVar[bool] = False
     """Whether pod names begin with the name of the object, which should be a DNS label."""
 
@@ -45,11 +46,13 @@ class WorkloadStrategy(SpecAndStatusStrategy):
     def prepare_for_create(self, obj: Json) -> None:
         if template := self.template_of(obj):
             drop_disabled_template_fields(template)
+        drop_disabled(obj, None, self.gated_fields)
         super().prepare_for_create(obj)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         if template := self.template_of(obj):
             drop_disabled_template_fields(template, self.template_of(old))
+        drop_disabled(obj, old, self.gated_fields)
         super().prepare_for_update(obj, old)
 
     def is_new_generation(self, obj: Json, old: Json) -> bool:

@@ -118,6 +118,11 @@ RULES = {
             since=36,
         ),
         VersionRule(
+            "PoolsOfSlices",
+            "ResourceSlices can be selected by the field spec.pool.name",
+            since=37,
+        ),
+        VersionRule(
             "PatchesAreDecodedFirst",
             "a patch that is not JSON or YAML is rejected before the object is read, in other words",
             since=37,

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import ssl
+
 import pytest
+from aiohttp import ClientSession
 
 from pilothouse.client import Json
 from pilothouse.testing import server
@@ -73,6 +78,21 @@ async def test_kinds_that_became_stable_in_1_37_are_written_and_read() -> None:
             created = await resource.create(obj)
             assert (created["apiVersion"], created["kind"]) == (version, kind)
             assert (await resource.get("a"))["spec"] == created["spec"]
+
+
+@pytest.mark.parametrize(("version", "encoding"), [("1.36", None), ("1.37", "gzip")])
+async def test_lists_by_watches_are_compressed_since_1_37(version: str, encoding: str | None) -> None:
+    query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    async with server(kubernetes_version=version, controllers="-*") as api:
+        tls = ssl.create_default_context(cafile=str(api.ca))
+        headers = {"Authorization": f"Bearer {api.token}", "Accept-Encoding": "gzip"}
+        async with ClientSession(headers=headers, auto_decompress=False) as session:
+            url = f"{api.url}/api/v1/namespaces?{query}&timeoutSeconds=1"
+            async with session.get(url, ssl=tls) as answer:
+                assert answer.headers.get("Content-Encoding") == encoding
+                body = await answer.read()
+        lines = (gzip.decompress(body) if encoding else body).splitlines()
+        assert json.loads(lines[-1])["type"] == "BOOKMARK"
 
 
 async def test_an_emulated_version_does_not_serve_newer_kinds() -> None:

@@ -122,6 +122,24 @@ _EXEMPT = frozenset(
 )
 
 
+REVIEWS = frozenset(
+    (
+        ("authentication.k8s.io", "selfsubjectreviews"),
+        ("authentication.k8s.io", "tokenreviews"),
+        ("authorization.k8s.io", "localsubjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectrulesreviews"),
+        ("authorization.k8s.io", "subjectaccessreviews"),
+    )
+)
+"""Authorization and authentication reviews, as (group, resource): exempt from all policies, and from all webhooks with
+the gate ExcludeAdmissionWebhookVirtualResources."""
+
+
+def is_review(attributes: Attributes) -> bool:
+    return (attributes.resource.group, attributes.resource.resource) in REVIEWS
+
+
 def is_exempt(attributes: Attributes) -> bool:
     """Return whether the object is admission configuration: exempt, so that a wrong webhook or policy can be
     removed."""

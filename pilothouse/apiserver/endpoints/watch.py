@@ -7,9 +7,12 @@ for a slow client, however many events are ready. An event is encoded once for a
 from __future__ import annotations
 
 import asyncio
+import gzip
 import logging
 import random
 from collections.abc import AsyncGenerator, Callable, Hashable, Sequence
+from contextlib import aclosing
+from functools import partial
 from typing import Protocol, TypeVar
 
 from pilothouse.apiserver.endpoints import transform
@@ -21,6 +24,7 @@ from pilothouse.apiserver.endpoints.serializers.interface import Serializer, Vie
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.offload import WORTH_A_THREAD, offload_by_size
 from pilothouse.apiserver.registry.interface import Lister, Watcher
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.serving.websocket import BINARY, TEXT, accepted, is_websocket_request, refusal
 from pilothouse.apiserver.storage.cacher.events import INITIAL_EVENTS_END, WatchEvent
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
@@ -35,6 +39,7 @@ from pilothouse.machinery.objects import Json, annotations_of, metadata
 from pilothouse.machinery.server_errors import InternalError, Timeout
 
 T = TypeVar("T")
+_GZIP_LEVEL = 1
 
 _log = logging.getLogger(__name__)
 
@@ -67,17 +72,29 @@ def watch_handler(storage: Lister, scope: RequestScope) -> Handler:
         if request.watched is not None:
             watcher = request.watched(watcher)
         labels = (scope.resource.group, scope.resource.version, scope.resource.resource)
-        return _respond(request, serializer, _WatchFrames(watcher, encoder, serializer, timeout, labels))
+        frames = _WatchFrames(watcher, encoder, serializer, timeout, labels)
+        is_list = bool(options.send_initial_events) and options.allow_watch_bookmarks
+        return _respond(request, serializer, frames, is_list=is_list)
 
     return watch
 
 
-def _respond(request: Request, serializer: Serializer, frames: _Frames) -> Response:
+def _respond(request: Request, serializer: Serializer, frames: _Frames, *, is_list: bool = False) -> Response:
     if is_websocket_request(request):
         prefix = serializer.event_prefix  # a WebSocket has its own frames
         messages = frames.joined_by(lambda frames: [frame[prefix:] for frame in frames])
         return accepted(request, TEXT if serializer.is_text else BINARY, messages)
-    return Response(200, _Body(frames), [(b"content-type", serializer.stream_media_type.encode())])
+    headers = [(b"content-type", serializer.stream_media_type.encode())]
+    if is_list and "gzip" in request.header(b"accept-encoding") and enabled("WatchListCompression"):
+        return Response(200, _gzip(frames), [*headers, (b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")])
+    return Response(200, _Body(frames), headers)
+
+
+async def _gzip(frames: _Frames) -> AsyncGenerator[bytes, None]:
+    """Compress frames that are ready at the same time as one member of the gzip stream: no memory is held between."""
+    async with aclosing(frames.joined_by(b"".join)) as chunks:
+        async for chunk in chunks:
+            yield await offload_by_size(len(chunk), partial(gzip.compress, compresslevel=_GZIP_LEVEL, mtime=0), chunk)
 
 
 _LABELS = ("group", "version", "resource")

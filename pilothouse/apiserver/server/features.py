@@ -30,29 +30,24 @@ T = TypeVar("T")
 
 _HONOURED = """
     APIResponseCompression AllowInsecureKubeletCertificateSigningRequests AllowParsingUserUIDFromCertAuth
-    AuthorizePodWebsocketUpgradeCreatePermission ClearingNominatedNodeNameAfterBinding ClusterTrustBundle
-    ClusterTrustBundleProjection ComponentFlagz ComponentStatusz ConstrainedImpersonation ContainerRestartRules
-    ContainerStopSignals
-    CrossNamespaceVolumeDataSource DRADeviceBindingConditions DRADeviceTaintRules DRADeviceTaints
-    DRAExtendedResource DRANodeAllocatableResources DRAPartitionableDevices DRAPrioritizedList
-    DRAResourceClaimDeviceStatus DRAResourceClaimGranularStatusAuthorization DRAResourcePoolStatus
-    DRAWorkloadResourceClaims DeploymentReplicaSetTerminatingReplicas EnvFiles
-    ExtendWebSocketsToKubelet GenericWorkload
-    HPAConfigurableTolerance HPAScaleToZero HostnameOverride ImageVolumeWithDigest
-    InPlacePodLevelResourcesVerticalScaling InPlacePodVerticalScalingInitContainers
-    KubeletServiceAccountTokenForCredentialProviders MatchLabelKeysInPodTopologySpread
-    MatchLabelKeysInPodTopologySpreadSelectorMerge MaxUnavailableStatefulSet MutablePVNodeAffinity
-    MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs MutatingAdmissionPolicy
-    PodCertificateRequest PodDeletionCost PodLevelResourcesFixDefaulting PodLevelResourcesFixKubeletQOSClass
-    PodLogsQuerySplitStreams PodTopologyLabelsAdmission
-    PortForwardWebsockets
-    RelaxedServiceNameValidation ResourceHealthStatus ResourceHealthStatusMessage
-    RestartAllContainersOnContainerExits SELinuxMount
-    ServiceAccountNodeAudienceRestriction StorageVersionMigrator StrictIPCIDRValidation
-    TaintTolerationComparisonOperators
+    AuthorizePodWebsocketUpgradeCreatePermission CSIServiceAccountTokenSecrets ClearingNominatedNodeNameAfterBinding
+    ClusterTrustBundle ClusterTrustBundleProjection ComponentFlagz ComponentStatusz ConstrainedImpersonation
+    ContainerRestartRules ContainerStopSignals CrossNamespaceVolumeDataSource DRAConsumableCapacity
+    DRADeviceBindingConditions DRADeviceTaintRules DRADeviceTaints DRAExtendedResource DRANodeAllocatableResources
+    DRAPartitionableDevices DRAPrioritizedList DRAResourceClaimDeviceStatus DRAResourceClaimGranularStatusAuthorization
+    DRAResourcePoolStatus DRAWorkloadResourceClaims DeploymentReplicaSetTerminatingReplicas EnvFiles
+    ExcludeAdmissionWebhookVirtualResources ExtendWebSocketsToKubelet GenericWorkload HPAConfigurableTolerance
+    HPAScaleToZero HostnameOverride ImageVolume ImageVolumeWithDigest InPlacePodLevelResourcesVerticalScaling
+    InPlacePodVerticalScalingInitContainers KubeletInUserNamespace KubeletServiceAccountTokenForCredentialProviders
+    MatchLabelKeysInPodTopologySpread MatchLabelKeysInPodTopologySpreadSelectorMerge MaxUnavailableStatefulSet
+    MutableCSINodeAllocatableCount MutablePVNodeAffinity MutablePodResourcesForSuspendedJobs
+    MutableSchedulingDirectivesForSuspendedJobs MutatingAdmissionPolicy PodCertificateRequest PodDeletionCost
+    PodLevelResourcesFixDefaulting PodLevelResourcesFixKubeletQOSClass PodLogsQuerySplitStreams
+    PodTopologyLabelsAdmission PortForwardWebsockets RelaxedServiceNameValidation ResourceHealthStatus
+    ResourceHealthStatusMessage RestartAllContainersOnContainerExits SELinuxMount ServiceAccountNodeAudienceRestriction
+    ServiceCIDRStatusFieldWiping StorageVersionMigrator StrictIPCIDRValidation TaintTolerationComparisonOperators
     TopologyAwareWorkloadScheduling TranslateStreamCloseWebsocketRequests UserNamespacesHostNetworkSupport
-    VolumeLimitScaling WatchList
-    WorkloadAwarePreemption WorkloadWithJob
+    VolumeLimitScaling WatchList WatchListCompression WorkloadAwarePreemption WorkloadWithJob
 """
 
 CBOR_SERVING_AND_STORAGE = "CBORServingAndStorage"
@@ -76,12 +71,12 @@ _OF_OTHERS = """
     InOrderInformersBatchProcess InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory
     InTreePluginPortworxUnregister InformerResourceVersion InterPodAffinityHostnameFastPath KubeProxyIPVS
     KubeProxyNFTablesLocalhostNodePorts KubeletAllocatedPodsEndpoint KubeletCrashLoopBackOffMax
-    KubeletEnsureSecretPulledImages KubeletInUserNamespace KubeletPodResourcesListUseActivePods
-    KubeletRegistrationGetOnExistsOnly KubeletSeparateDiskGC LocalStorageCapacityIsolationFSQuotaMonitoring MemoryQoS
-    NFTablesNetlink NodeControllerLeaseCircuitBreaker NominatedNodeNameForExpectation OpportunisticBatching
-    PLEGOnDemandRelist PersistentVolumeClaimUnusedSinceTime PodAndContainerStatsFromCRI PodLevelResourceManagers
-    PodReadyToStartContainersCondition PodsAPI PreventStaticPodAPIReferences
-    QOSReserved ReduceDefaultCrashLoopBackOffDecay ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile
+    KubeletEnsureSecretPulledImages KubeletPodResourcesListUseActivePods KubeletRegistrationGetOnExistsOnly
+    KubeletSeparateDiskGC LocalStorageCapacityIsolationFSQuotaMonitoring MemoryQoS NFTablesNetlink
+    NodeControllerLeaseCircuitBreaker NominatedNodeNameForExpectation OpportunisticBatching PLEGOnDemandRelist
+    PersistentVolumeClaimUnusedSinceTime PodAndContainerStatsFromCRI PodLevelResourceManagers
+    PodReadyToStartContainersCondition PodsAPI PreventStaticPodAPIReferences QOSReserved
+    ReduceDefaultCrashLoopBackOffDecay ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile
     RotateKubeletServerCertificate RuntimeClassInImageCriApi SchedulerAsyncAPICalls SchedulerAsyncPreemption
     SchedulerPopFromBackoffQ SchedulerPreQueueingHints StaleControllerConsistencyDaemonSet StaleControllerConsistencyHPA
     StaleControllerConsistencyJob StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet
@@ -91,10 +86,10 @@ _OF_OTHERS = """
 """
 
 _OF_THE_INSIDE = """
-    APIServingWithRoutine ConcurrentWatchObjectDecode ConsistentListFromCacheSkipTimeoutFallback ContextualLogging
-    DeclarativeValidationBeta DeclarativeValidationTakeover DetectCacheInconsistency EtcdRangeStream
-    ListFromCacheSnapshot LoggingAlphaOptions LoggingBetaOptions NativeHistograms StorageNamespaceIndex
-    UnauthenticatedHTTP2DOSMitigation WebhookRoundTripLoadBalancing
+    APIServingWithRoutine CRDObservedGenerationTracking ConcurrentWatchObjectDecode
+    ConsistentListFromCacheSkipTimeoutFallback ContextualLogging DeclarativeValidationBeta DeclarativeValidationTakeover
+    DetectCacheInconsistency EtcdRangeStream ListFromCacheSnapshot LoggingAlphaOptions LoggingBetaOptions
+    NativeHistograms StorageNamespaceIndex UnauthenticatedHTTP2DOSMitigation WebhookRoundTripLoadBalancing
 """
 
 WITHOUT_EFFECT = frozenset({*_OF_OTHERS.split(), *_OF_THE_INSIDE.split(), ALL_ALPHA, ALL_BETA})

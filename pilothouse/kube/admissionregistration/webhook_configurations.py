@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
+from pilothouse.apiserver.admission.matching import REVIEWS
 from pilothouse.apiserver.registry.table import Column, count
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.admissionregistration import match_resources
 from pilothouse.kube.admissionregistration.strategy import AdmissionRegistrationStrategy, resource_of
 from pilothouse.kube.validation.fields import one_of
@@ -46,6 +48,29 @@ class ValidatingWebhookStrategy(AdmissionRegistrationStrategy):
         yield from self.validate_metadata(obj)
         new = items(obj, "webhooks")
         yield from validate_webhooks(new, leniency(new, items(old, "webhooks")), mutating=self.mutating)
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        yield from super().warnings_on_create(obj)
+        yield from _warnings_about_reviews(obj)
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        yield from super().warnings_on_update(obj, old)
+        yield from _warnings_about_reviews(obj)
+
+
+def _warnings_about_reviews(obj: Json) -> Iterable[str]:
+    """Yield a warning for each review in a rule; webhooks are not called for reviews."""
+    if not enabled("ExcludeAdmissionWebhookVirtualResources"):
+        return
+    for position, hook in enumerate(items(obj, "webhooks")):
+        for index, rule in enumerate(items(hook, "rules")):
+            groups, resources = items(rule, "apiGroups"), items(rule, "resources")
+            if "*" in groups or "*" in resources:
+                continue
+            named = dict.fromkeys((group, resource) for group in groups for resource in resources)
+            path = root("webhooks").index(position).child("rules").index(index)
+            for group, resource in (name for name in named if name in REVIEWS):
+                yield f"{path}: {resource}.{group} is excluded from admission webhooks; this rule will have no effect"
 
 
 class MutatingWebhookStrategy(ValidatingWebhookStrategy):

@@ -12,7 +12,7 @@ from pilothouse.kube import workloads
 from pilothouse.kube.core.pods.defaults.resources import round_up, round_up_requirements
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.warnings.volumes import claim_warnings
-from pilothouse.kube.strategy import StatusSubresource, drop_disabled, gated
+from pilothouse.kube.strategy import StatusSubresource, gated
 from pilothouse.kube.validation import replica_counts
 from pilothouse.kube.validation.fields import dns_label, nonnegative, one_of
 from pilothouse.kube.validation.replicated_templates import validate_labels_match, validate_runs_forever
@@ -36,7 +36,6 @@ from pilothouse.machinery.validation.object_meta import validate_annotations
 
 _SPEC, _STATUS = root("spec"), root("status")
 _CLAIMS = root("spec", "volumeClaimTemplates")
-_GATED_FIELDS = (gated("MaxUnavailableStatefulSet", "spec.updateStrategy.rollingUpdate.maxUnavailable"),)
 _MUTABLE = frozenset(
     {
         "replicas",
@@ -57,6 +56,7 @@ _PARTS = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableRepli
 
 
 class StatefulSetStrategy(workloads.WorkloadStrategy):
+    gated_fields = (gated("MaxUnavailableStatefulSet", "spec.updateStrategy.rollingUpdate.maxUnavailable"),)
     kind = GroupVersionKind("apps", "v1", "StatefulSet")
     name_rule = staticmethod(name_is_dns_label)
 
@@ -86,14 +86,6 @@ class StatefulSetStrategy(workloads.WorkloadStrategy):
             status["phase"] = status.get("phase") or "Pending"
             round_up(status.get("capacity"))
             round_up(status.get("allocatedResources"))
-
-    def prepare_for_create(self, obj: Json) -> None:
-        super().prepare_for_create(obj)
-        drop_disabled(obj, None, _GATED_FIELDS)
-
-    def prepare_for_update(self, obj: Json, old: Json) -> None:
-        drop_disabled(obj, old, _GATED_FIELDS)
-        super().prepare_for_update(obj, old)
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)

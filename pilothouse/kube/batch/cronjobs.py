@@ -9,7 +9,7 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.batch.job_validation import default_job_template, validate_job_template_spec
 from pilothouse.kube.batch.jobs import job_warnings
-from pilothouse.kube.strategy import StatusSubresource
+from pilothouse.kube.strategy import StatusSubresource, gated
 from pilothouse.kube.validation.fields import nonnegative, required_one_of
 from pilothouse.kube.validation.selectors import shown_selector
 from pilothouse.kube.workloads import WorkloadStrategy, container_columns, pod_name_warnings, selector_column
@@ -33,6 +33,7 @@ _TIME_ZONE_IN_SCHEDULE = (
 
 class CronJobStrategy(WorkloadStrategy):
     kind = GroupVersionKind("batch", "v1", "CronJob")
+    gated_fields = (gated("WorkloadWithJob", "spec.jobTemplate.spec.scheduling"),)
 
     def default(self, obj: Json) -> None:
         spec = obj["spec"]

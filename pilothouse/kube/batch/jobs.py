@@ -20,7 +20,7 @@ from pilothouse.kube.batch.job_status import JobStatusUpdate
 from pilothouse.kube.batch.job_updates import validate_job_update
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import served
-from pilothouse.kube.strategy import StatusSubresource
+from pilothouse.kube.strategy import StatusSubresource, gated
 from pilothouse.machinery.durations import age, human_duration
 from pilothouse.machinery.field import Errors, Path, invalid, root
 from pilothouse.machinery.gofmt import quote
@@ -46,6 +46,7 @@ _TOO_MANY = (
 class JobStrategy(workloads.WorkloadStrategy):
     kind = GroupVersionKind("batch", "v1", "Job")
     garbage_collection = GarbageCollection.ORPHAN_DEPENDENTS
+    gated_fields = (gated("WorkloadWithJob", "spec.scheduling"),)
 
     def default(self, obj: Json) -> None:
         job_validation.default_job(obj)

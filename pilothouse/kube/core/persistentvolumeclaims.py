@@ -25,7 +25,7 @@ from pilothouse.kube.core.pods.internal_form import difference, internal_form
 from pilothouse.kube.core.pods.warnings.volumes import claim_warnings
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import with_status
-from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
+from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource, gated
 from pilothouse.kube.validation.fields import qualified_name
 from pilothouse.kube.validation.resource_names import is_native, validate_resource_amount
 from pilothouse.kube.validation.volume_claims import NEW_CLAIM, ClaimRules, validate_claim_spec
@@ -82,6 +82,8 @@ class PersistentVolumeClaimStrategy(SeparateStatusStrategy):
 
 
 class PersistentVolumeClaimStatusStrategy(StatusSubresource, PersistentVolumeClaimStrategy):
+    gated_status_fields = (gated("CSIVolumeHealth", "status.healthStatus"),)
+
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
         if not resource_version_of(obj):

@@ -12,6 +12,7 @@ import logging
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kube.served import tracked_access, tracked_status
@@ -31,14 +32,20 @@ FIRST_PERIOD = 0.1
 _CONTROLLER = "kubernetes-service-cidr-controller"
 _OTHER_VERSIONS = ("v1beta1",)
 _PATH = root("spec", "cidrs")
+_OWN_STATUS = "ServiceCIDRStatusFieldWiping"
 _log = logging.getLogger(__name__)
 
 
 class ServiceCIDRStrategy(SeparateStatusStrategy):
     namespaced = False
 
+    def prepare_for_create(self, obj: Json) -> None:
+        if enabled(_OWN_STATUS):
+            super().prepare_for_create(obj)
+
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        obj["status"] = old.get("status") or {}
+        if enabled(_OWN_STATUS):
+            obj["status"] = old.get("status") or {}
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.resource.names import (
     dns_label_name,
     validate_class_name,
@@ -134,6 +135,9 @@ def _constraint_check(names: RequestNames) -> Callable[[Json, Path], Errors]:
             if constraint.get(field) is not None:
                 yield from validate_fully_qualified_name(constraint[field], path.child(field))
                 return
+        if not enabled("DRAConsumableCapacity"):
+            yield required(path.child("matchAttribute"))
+            return
         reason = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
         yield required(path, reason)
 

@@ -16,6 +16,7 @@ from pilothouse.kube.resource.taints import default_taints
 from pilothouse.kube.strategy import KubeStrategy, drop_disabled
 from pilothouse.kube.validation.fields import dns_subdomain, positive
 from pilothouse.kube.validation.selectors import validate_node_selector
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, items, metadata, number, part, text
@@ -130,10 +131,13 @@ def _validate_nodes(spec: Json, path: Path) -> Errors:
 
 def _fields(obj: Json) -> Fields:
     spec = part(obj, "spec")
-    return cluster_metadata_fields(obj) | {
+    fields = cluster_metadata_fields(obj) | {
         "spec.nodeName": text(spec, "nodeName"),
         "spec.driver": text(spec, "driver"),
     }
+    if version_rules.holds("PoolsOfSlices"):
+        fields["spec.pool.name"] = text(spec, "pool", "name")
+    return fields
 
 
 _SPEC = "io.k8s.api.resource.v1.ResourceSliceSpec"

@@ -34,7 +34,12 @@ _FS_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 _LIFECYCLE_MODES = ("Persistent", "Ephemeral")
 _MIN_UPDATE_PERIOD = 10
 _GATED = "preventPodSchedulingIfMissing"
-_GATED_FIELDS = (gated("VolumeLimitScaling", _GATED),)
+_TOKENS = "serviceAccountTokenInSecrets"
+_GATED_FIELDS = (
+    gated("VolumeLimitScaling", _GATED),
+    gated("MutableCSINodeAllocatableCount", "nodeAllocatableUpdatePeriodSeconds"),
+    gated("CSIServiceAccountTokenSecrets", _TOKENS),
+)
 _RECOMMENDATION = (
     "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true "
     "to prevent possible logging of tokens in volume attributes"
@@ -75,7 +80,8 @@ class CSIDriverStrategy(KubeStrategy):
             yield from validate_immutable_field(obj["spec"].get(field), old["spec"].get(field), root("spec", shown))
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
-        if obj["spec"].get("tokenRequests") and obj["spec"].get("serviceAccountTokenInSecrets") is None:
+        recommends = enabled("CSIServiceAccountTokenSecrets")
+        if recommends and obj["spec"].get("tokenRequests") and obj["spec"].get(_TOKENS) is None:
             yield _RECOMMENDATION
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
@@ -108,7 +114,7 @@ def _validate_spec(spec: Json, path: Path) -> Errors:
     if period is not None and period < _MIN_UPDATE_PERIOD:
         reason = f"must be greater than or equal to {_MIN_UPDATE_PERIOD} seconds"
         yield invalid(path.child("nodeAllocatableUpdatePeriodSeconds"), period, reason)
-    in_secrets = spec.get("serviceAccountTokenInSecrets")
+    in_secrets = spec.get(_TOKENS)
     if in_secrets is not None and not spec.get("tokenRequests"):
         reason = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
         yield invalid(path.child("serviceAccountTokenInSecrets"), in_secrets, reason)

@@ -8,17 +8,19 @@ from dataclasses import replace
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.core.pods.validation.network_volumes import validate_csi_driver_name
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import with_status
 from pilothouse.kube.storage.storageclasses import GROUP
-from pilothouse.kube.strategy import KubeStrategy, SeparateStatusStrategy, StatusSubresource
+from pilothouse.kube.strategy import KubeStrategy, SeparateStatusStrategy, StatusSubresource, drop_disabled, gated
 from pilothouse.kube.validation.fields import nonnegative, qualified_name
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, root
 from pilothouse.machinery.objects import Json, items, part, text
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 from pilothouse.machinery.version_rules import holds
 
+_STATUS_FIELDS = (gated("CSIVolumeHealth", "storageHealth"),)
 _MAX_NODE_ID = 256
 _DRIVERS = root("spec", "drivers")
 
@@ -51,16 +53,19 @@ class CSINodeStrategy(KubeStrategy):
         drivers = {text(driver, "name"): driver for driver in items(obj, "spec", "drivers")}
         for before in items(old, "spec", "drivers"):
             if driver := drivers.get(text(before, "name")):
-                yield from validate_immutable_field(_fixed(driver), _fixed(before), _DRIVERS)
+                counts = enabled("MutableCSINodeAllocatableCount")
+                new, stored = _fixed(driver, mutable_count=counts), _fixed(before, mutable_count=counts)
+                yield from validate_immutable_field(new, stored, _DRIVERS)
 
 
-def _fixed(driver: Json) -> Json:
+def _fixed(driver: Json, *, mutable_count: bool) -> Json:
     """Return the immutable fields of a driver as upstream's messages print them."""
+    allocatable = driver.get("allocatable")
     return {
         "Name": text(driver, "name"),
         "NodeID": text(driver, "nodeID"),
         "TopologyKeys": driver.get("topologyKeys"),
-        "Allocatable": None,
+        "Allocatable": None if mutable_count or not allocatable else {"Count": allocatable.get("count")},
     }
 
 
@@ -102,8 +107,7 @@ class CSINodeStatusStrategy(StatusSubresource, CSINodeWithStatusStrategy):
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         super().prepare_for_update(obj, old)
-        if not part(old, "status").get("storageHealth"):  # behind a gate that this server does not have
-            part(obj, "status").pop("storageHealth", None)
+        drop_disabled(part(obj, "status"), part(old, "status"), _STATUS_FIELDS)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)

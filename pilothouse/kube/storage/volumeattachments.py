@@ -11,7 +11,7 @@ from pilothouse.kube.core.pods.defaults.volumes import default_volume
 from pilothouse.kube.core.pods.internal_form import internal_form
 from pilothouse.kube.core.pods.validation.network_volumes import validate_csi_driver_name
 from pilothouse.kube.storage.storageclasses import GROUP, size_of
-from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource
+from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource, gated
 from pilothouse.kube.validation.fields import dns_subdomain
 from pilothouse.machinery import version_rules
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required, root, too_long
@@ -67,6 +67,9 @@ class VolumeAttachmentStrategy(SeparateStatusStrategy):
 class VolumeAttachmentStatusStrategy(StatusSubresource, VolumeAttachmentStrategy):
     reset_fields = ("metadata", "spec")
     resets_metadata = True
+    gated_status_fields = tuple(
+        gated("MutableCSINodeAllocatableCount", f"status.{error}.errorCode") for error in ("attachError", "detachError")
+    )
 
 
 def _shown(spec: Json) -> Json:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from pilothouse.apiserver.admission.interface import NOT_YET_READY, Attributes, refused
-from pilothouse.apiserver.admission.matching import MatchCriteria
+from pilothouse.apiserver.admission.matching import REVIEWS, MatchCriteria
 from pilothouse.apiserver.storage.errors import CacheNotReady
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
@@ -102,17 +102,6 @@ _POLICY_RESOURCES = frozenset(
     for what in ("policies", "policybindings")
 )
 """Exempt from API-based policies, so that a wrong policy can be removed."""
-_REVIEWS = frozenset(
-    (
-        ("authentication.k8s.io", "selfsubjectreviews"),
-        ("authentication.k8s.io", "tokenreviews"),
-        ("authorization.k8s.io", "localsubjectaccessreviews"),
-        ("authorization.k8s.io", "selfsubjectaccessreviews"),
-        ("authorization.k8s.io", "selfsubjectrulesreviews"),
-        ("authorization.k8s.io", "subjectaccessreviews"),
-    )
-)
-"""Exempt from all policies: authorization and authentication reviews."""
 
 
 class ObjectSource(Protocol[T_co]):
@@ -141,7 +130,7 @@ class PolicySource(Generic[E]):
         """Return the hooks: static policies first, then by policy name, each with bindings sorted by name. Raises
         Forbidden until the policies are loaded."""
         resource = (attributes.resource.group, attributes.resource.resource)
-        if resource in _REVIEWS:
+        if resource in REVIEWS:
             return ()
         static = self._static()
         if resource in _POLICY_RESOURCES:

@@ -7,11 +7,12 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import NOT_YET_READY, Attributes, Operation, refused
 from pilothouse.apiserver.admission.match_conditions import Owner, conditions_hold
-from pilothouse.apiserver.admission.matching import Match, Matcher, is_exempt
+from pilothouse.apiserver.admission.matching import Match, Matcher, is_exempt, is_review
 from pilothouse.apiserver.admission.versioned import versioned
 from pilothouse.apiserver.admission.webhook.calling import WebhookClient
 from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
 from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.apiserver.storage.errors import CacheNotReady
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden
@@ -40,8 +41,11 @@ class WebhookPlugin:
         return True
 
     async def webhooks(self, attributes: Attributes) -> Sequence[AdmissionWebhook]:
-        """Return the webhooks, static webhooks first. Admission configuration is subject to static webhooks only, so
-        clients cannot lock themselves out. Raises Forbidden until the webhooks are loaded."""
+        """Return the webhooks, static webhooks first; none for reviews since 1.37. Admission configuration is subject
+        to static webhooks only, so clients cannot lock themselves out. Raises Forbidden until the webhooks are
+        loaded."""
+        if is_review(attributes) and enabled("ExcludeAdmissionWebhookVirtualResources"):
+            return ()
         static = self.get_static_webhooks()
         if is_exempt(attributes):
             return static

@@ -13,11 +13,17 @@ from pilothouse.kube.core.nodes.validation import validate_node, validate_node_u
 from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.registries import Registries
 from pilothouse.kube.served import with_status
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.strategy import KubeStrategy, drop_disabled, gated
 from pilothouse.kube.validation.addresses import warnings_for_cidr
 from pilothouse.machinery import version_rules
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.objects import Json, items, labels_of, part, text
+
+_GATED_FIELDS = (
+    gated("NodeDeclaredFeatures", "status.declaredFeatures"),
+    gated("InPlacePodVerticalScalingSchedulerPreemption", "spec.podPreemptionPolicy"),
+)
+_GATED_STATUS_FIELDS = (gated("KubeletInUserNamespace", "status.nodeInfo.runningInUserNamespace"),)
 
 
 class NodeStrategy(KubeStrategy):
@@ -42,9 +48,11 @@ class NodeStrategy(KubeStrategy):
     def prepare_for_create(self, obj: Json) -> None:
         obj["spec"].pop("configSource", None)
         obj["status"].pop("config", None)
+        drop_disabled(obj, None, _GATED_FIELDS)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         carry_over(obj, old, "status")
+        drop_disabled(obj, old, _GATED_FIELDS)
         if part(old, "spec").get("configSource") is None:
             obj["spec"].pop("configSource", None)
 
@@ -70,6 +78,7 @@ class NodeStatusStrategy(NodeStrategy):
         carry_over(obj, old, "spec")
         if part(old, "status").get("config") is None:
             obj["status"].pop("config", None)
+        drop_disabled(obj, old, _GATED_STATUS_FIELDS)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.core.pods.defaults.containers import default_field_reference, pull_policy
 from pilothouse.kube.core.pods.defaults.resources import round_up_requirements
 from pilothouse.machinery.objects import Json
@@ -60,7 +61,8 @@ def _default_ephemeral(source: Json) -> None:
 
 
 def _default_image(source: Json) -> None:
-    _fill({"pullPolicy": pull_policy(source.get("reference") or "")}, source)
+    if enabled("ImageVolume"):
+        _fill({"pullPolicy": pull_policy(source.get("reference") or "")}, source)
 
 
 _SOURCES: dict[str, Callable[[Json], None]] = {
