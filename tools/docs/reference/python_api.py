@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from tools.docs.reference.markdown import code, page, table
@@ -19,6 +21,7 @@ PACKAGES = {
     "pilothouse.builder": "API servers of your own",
     "pilothouse.errors": "every error of the API",
 }
+_TASKS = Path(__file__).with_name("python_tasks.toml")
 _EXAMPLE = re.compile(r"(?:^>>> .*\n(?:(?!\n).*\n)*)+", re.MULTILINE)
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _TESTED = (
@@ -28,15 +31,29 @@ _TESTED = (
 
 
 def python_page(package: str) -> str:
-    """Return the page of a package: what it is, then each public name with its docstring and its methods."""
+    """Return the page of a package: its purpose, then by task each public name with its docstring and its methods."""
     module = import_module(package)
-    names = sorted(module.__all__, key=lambda name: (name.lower(), name))
+    by_task = tasks(package)
+    names = [name for task in by_task.values() for name in task]
     headings = {name: _heading(name, names) for name in names}
+    links = {name: f"[{name}](#{headings[name].lower().replace(' ', '-')})" for name in names}
     about = (inspect.getdoc(module) or "").partition("\n\n")[0]
-    parts = [about, ", ".join(f"[{name}](#{headings[name].lower().replace(' ', '-')})" for name in names)]
-    for name in names:
-        parts += [f"## {headings[name]}", *_name(package, name, getattr(module, name))]
+    rows = [[task, ", ".join(links[name] for name in of_task)] for task, of_task in by_task.items()]
+    parts = [about, table(["task", "names"], rows)]
+    for task, of_task in by_task.items():
+        parts.append(f"## {task}")
+        for name in of_task:
+            parts += [f"### {headings[name]}", *_name(package, name, getattr(module, name))]
     return page(f"{package}: {PACKAGES[package]}", *parts, tested=_TESTED)
+
+
+def tasks(package: str) -> dict[str, list[str]]:
+    """Return the public names of a package by task. Raises ValueError for a name without a task, or with two."""
+    by_task: dict[str, list[str]] = tomllib.loads(_TASKS.read_text())[package]
+    listed, public = [name for names in by_task.values() for name in names], import_module(package).__all__
+    if wrong := {*listed} ^ {*public} | {name for name in listed if listed.count(name) > 1}:
+        raise ValueError(f"{_TASKS.name}: {package} has these names in no task, in two, or not at all: {sorted(wrong)}")
+    return by_task
 
 
 def _heading(name: str, names: list[str]) -> str:
