@@ -9,6 +9,7 @@ from pathlib import Path
 from tools.docs.pages import DOCS
 from tools.docs.reference.conformance import conformance_page
 from tools.docs.reference.deviations import deviations_page
+from tools.docs.reference.fidelity import fidelity_page
 from tools.docs.reference.flags import flags_page
 from tools.docs.reference.metrics import metrics_page
 from tools.docs.reference.objects import objects_page
@@ -18,6 +19,7 @@ from tools.docs.reference.versions import versions_page
 _PAGES: dict[str, Callable[[], str]] = {
     "conformance.md": conformance_page,
     "deviations.md": deviations_page,
+    "fidelity.md": fidelity_page,
     "flags.md": flags_page,
     "metrics.md": metrics_page,
     "test-bench-fields.md": objects_page,
