@@ -73,6 +73,7 @@ def console(session: nox.Session) -> None:
     _python(session, "-m", "tools.checks.lock_files")
     session.run("npm", "--prefix", "console", "ci", external=True)
     session.run("npm", "--prefix", "console", "run", "check", external=True)
+    session.run("npm", "--prefix", "console", "run", "lint", external=True)
     session.run("npm", "--prefix", "console", "test", external=True)
     _python(session, "-m", "pytest", "tests/console", *session.posargs)
 

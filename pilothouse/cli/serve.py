@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pilothouse.cli.version import requested_version, version_line
@@ -89,7 +90,7 @@ def _announcement(options: CompletedOptions) -> Callable[[Announcement], None]:
     from pilothouse.console.page import require_page
 
     require_page()
-    return _announce_with_console
+    return partial(_announce_with_console, options.pilothouse.console_port)
 
 
 def _announce(ready: Announcement) -> None:
@@ -119,12 +120,17 @@ def _notify_service_manager() -> None:
         _log.error("Unable to send systemd daemon successful start message: %s", error)
 
 
-def _announce_with_console(ready: Announcement) -> None:
+def _announce_with_console(port: int, ready: Announcement) -> None:
     from pilothouse.client.config.kubeconfig import load_kubeconfig
     from pilothouse.console.server import start_in_background
 
     _announce(ready)
-    print(f"Console: {start_in_background(load_kubeconfig(ready.kubeconfig))}", flush=True)
+    try:
+        address = start_in_background(load_kubeconfig(ready.kubeconfig), port=port)
+    except OSError as error:
+        print(f"Error: the console cannot listen on port {port} (--console-port): {error}", file=sys.stderr, flush=True)
+        return
+    print(f"Console: {address}", flush=True)
 
 
 def _print_error(error: Exception) -> int:

@@ -7,7 +7,7 @@ behind its proxy can set a cookie or become part of the page.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from typing import Any, Final
 
 from pilothouse.apiserver.http import Headers, Request, Response, StreamBroken
@@ -24,7 +24,9 @@ from pilothouse.machinery.status_error import StatusError
 
 FORWARDED: Final = ("/api", "/apis", "/openapi", "/version", "/metrics", "/readyz", "/debug/requests")
 _MAX_BODY: Final = 3 << 20  # limit of the API server
-_REQUEST_HEADERS: Final = frozenset({b"accept", b"content-type", b"if-none-match", b"impersonate-user"})
+_REQUEST_HEADERS: Final = frozenset(
+    {b"accept", b"content-type", b"if-none-match", b"impersonate-user", b"impersonate-group"}
+)
 _RESPONSE_HEADERS: Final = frozenset({"content-type", "etag", "last-modified", "retry-after", "warning", "audit-id"})
 _SANDBOXED: Final = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox")
 _NOT_STORED: Final = (b"cache-control", b"no-store")
@@ -40,7 +42,7 @@ class ClusterForwarder:
 
     def __init__(self, config: ClientConfig) -> None:
         self._config = config
-        self._transport = HttpTransport(config)
+        self.transport = HttpTransport(config)
         self._credentials = credential_source(config)
 
     async def answer(self, request: Request) -> Response:
@@ -49,23 +51,27 @@ class ClusterForwarder:
         """
         if request.header(b"sec-fetch-dest") not in _DATA_DESTINATIONS:
             return _plain(403, "Responses of the cluster are not part of the page.\n")
+        return await self.reachable(self._upgrade(request) if is_upgrade(request) else self._exchange(request))
+
+    async def reachable(self, answering: Coroutine[Any, Any, Response]) -> Response:
+        """Return the response; 502 if the cluster is unreachable."""
         try:
-            return await (self._upgrade(request) if is_upgrade(request) else self._exchange(request))
+            return await answering
         except (ConnectionFailed, StatusError) as error:
             return _plain(502, f"{self._config.host} is unreachable: {error}\n")
 
     async def close(self) -> None:
-        await self._transport.close()
+        await self.transport.close()
 
     async def _exchange(self, request: Request) -> Response:
         body = await request.read_body(_MAX_BODY)
         sent = HttpRequest(
             request.method,
             _resource(request),
-            {name.decode(): value.decode("latin-1") for name, value in request.headers if name in _REQUEST_HEADERS},
+            _forwarded_headers(request),
             body,
         )
-        response = await _until_disconnected(request, self._transport.send(sent))
+        response = await _until_disconnected(request, self.transport.send(sent))
         return Response(
             response.status,
             _body(response),
@@ -96,6 +102,20 @@ class ClusterForwarder:
         if credentials.token:
             headers.append((b"authorization", f"Bearer {credentials.token}".encode("latin-1")))
         return await forward_upgrade(request, target, headers)
+
+
+def _forwarded_headers(request: Request) -> Mapping[str, str]:
+    """Return the known headers. Impersonate-Group is sent once for each of its comma-separated groups."""
+    import multidict
+
+    headers: multidict.MultiDict[str] = multidict.MultiDict()
+    for name, value in request.headers:
+        if name not in _REQUEST_HEADERS:
+            continue
+        values = value.decode("latin-1").split(",") if name == b"impersonate-group" else [value.decode("latin-1")]
+        for each in values:
+            headers.add(name.decode(), each.strip())
+    return headers
 
 
 def _resource(request: Request) -> str:

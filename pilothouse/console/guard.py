@@ -15,6 +15,7 @@ import secrets
 
 from pilothouse.apiserver.http import Request, Response, text
 from pilothouse.apiserver.serving.upgrade import is_upgrade
+from pilothouse.client.config.model import ClientConfig
 
 _TOKEN_BYTES = 32
 _SAFE = frozenset({"GET", "HEAD"})
@@ -22,13 +23,24 @@ _ALLOWED_SITES = frozenset({"same-origin", "none"})
 """Requests of the page itself, or of the address bar."""
 
 
-class Guard:
-    """Access rules of one console. `token` opens one session; a session lasts as long as the console."""
+def session_secret(config: ClientConfig) -> bytes:
+    """Return the credentials of the configuration; b"" if they are not static.
 
-    def __init__(self, port: int) -> None:
+    The session key is derived from the secret, so that the session survives a restart of the console on the same port.
+    """
+    key_file = config.tls.key_file
+    key = config.tls.key_data or (key_file.read_bytes() if key_file is not None and key_file.is_file() else b"")
+    return key or config.token.encode()
+
+
+class Guard:
+    """Access rules of one console. `token` opens one session; a session lasts as long as the port and the secret."""
+
+    def __init__(self, port: int, secret: bytes = b"") -> None:
         self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
         self._cookie = f"pilothouse-console-{port}"  # browsers send cookies to every port of a host
-        self._session = secrets.token_urlsafe(_TOKEN_BYTES)
+        key = secret or secrets.token_bytes(_TOKEN_BYTES)
+        self._session = hmac.digest(key, f"session of the console on port {port}".encode(), "sha256").hex()
         self.token: str | None = secrets.token_urlsafe(_TOKEN_BYTES)
 
     def refusal(self, request: Request) -> Response | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final
@@ -12,6 +13,7 @@ from pilothouse.machinery.installation import page_remedy
 
 BUILT: Final = files("pilothouse.console") / "_page"
 
+_WORTH_COMPRESSING: Final = 1000
 _TYPES = {
     ".html": b"text/html; charset=utf-8",
     ".js": b"text/javascript; charset=utf-8",
@@ -51,26 +53,25 @@ class Page:
 
     def __init__(self, folder: Traversable = BUILT) -> None:
         self._files = dict(_read_files(folder, "/")) if folder.is_dir() else {}
+        self._compressed: dict[str, bytes] = {}
 
     def answer(self, request: Request) -> Response:
-        """Return a file. Assets are immutable, because their names contain a hash; the page itself is revalidated."""
+        """Return a file, compressed if the browser accepts gzip.
+
+        Assets are immutable, because their names contain a hash; the page itself is revalidated.
+        """
         path = "/index.html" if request.path == "/" else request.path
         body = self._files.get(path)
         if body is None:
             return html(404, "Not found.")
+        kind = next((kind for suffix, kind in _TYPES.items() if path.endswith(suffix)), b"application/octet-stream")
         cache_control = b"public, max-age=31536000, immutable" if path.startswith("/assets/") else b"no-cache"
-        return Response(
-            200,
-            body,
-            [
-                *_headers(
-                    next(
-                        (kind for suffix, kind in _TYPES.items() if path.endswith(suffix)), b"application/octet-stream"
-                    )
-                ),
-                (b"cache-control", cache_control),
-            ],
-        )
+        headers = [*_headers(kind), (b"cache-control", cache_control), (b"vary", b"accept-encoding")]
+        if len(body) < _WORTH_COMPRESSING or "gzip" not in request.header(b"accept-encoding"):
+            return Response(200, body, headers)
+        if path not in self._compressed:
+            self._compressed[path] = gzip.compress(body, mtime=0)
+        return Response(200, self._compressed[path], [*headers, (b"content-encoding", b"gzip")])
 
 
 def html(status: int, body: str) -> Response:

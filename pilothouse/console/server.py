@@ -9,8 +9,9 @@ from concurrent.futures import Future
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.server import Server, insecure_endpoint
 from pilothouse.client.config.model import ClientConfig
+from pilothouse.console import metrics, streams
 from pilothouse.console.forwarding import ClusterForwarder, is_forwarded
-from pilothouse.console.guard import Guard
+from pilothouse.console.guard import Guard, session_secret
 from pilothouse.console.page import Page, html
 
 _HOST = "127.0.0.1"
@@ -30,13 +31,15 @@ class Console:
     def __init__(self, config: ClientConfig, *, port: int = 0, page: Page | None = None) -> None:
         self._server = Server(self._answer, [insecure_endpoint(_HOST, port)])
         self._cluster = ClusterForwarder(config)
+        self._metrics = metrics.ClusterMetrics(self._cluster.transport)
+        self._secret = session_secret(config)
         self._page = page or Page()
         self._guard: Guard
 
     async def start(self) -> str:
         """Start the server, and return its one-time URL. Raises OSError if the port is in use."""
         await self._server.start()
-        self._guard = Guard(self._server.port)
+        self._guard = Guard(self._server.port, self._secret)
         return f"http://{_HOST}:{self._server.port}/?token={self._guard.token}"
 
     async def close(self) -> None:
@@ -53,7 +56,11 @@ class Console:
                 return html(200, _OPENED).with_header(b"set-cookie", cookie.encode())
             return html(200, _OPENED) if self._guard.has_session(request) else html(401, _NO_SESSION)
         if not self._guard.has_session(request):
-            return html(401, _NO_SESSION)
+            return html(401, _NO_SESSION).with_header(b"x-console-session", b"none")
+        if request.path == streams.PATH:
+            return streams.multiplexed(request, self._cluster.transport)
+        if request.path == metrics.PATH:
+            return await self._cluster.reachable(self._metrics.answer())
         return await self._cluster.answer(request) if is_forwarded(request.path) else self._page.answer(request)
 
 

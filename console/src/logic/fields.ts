@@ -1,5 +1,5 @@
 // Sets of fields as managedFields has them (FieldsV1): what an edit changed, what is ours, and an object cut to them.
-import type { Fields, ManagedField } from "../api";
+import type { Fields, ManagedField } from "../data/objects";
 import { childOf, type Schema } from "./schema";
 
 type Value = unknown;
@@ -7,9 +7,13 @@ type Map = Record<string, Value>;
 const isMap = (value: Value): value is Map => typeof value === "object" && value !== null && !Array.isArray(value);
 const same = (a: Value, b: Value): boolean => JSON.stringify(a) === JSON.stringify(b);
 const keysOf = (schema: Schema | undefined): string[] => schema?.["x-kubernetes-list-map-keys"] ?? [];
-const itemKey = (item: Value, keys: string[]): string => `k:${JSON.stringify(Object.fromEntries(keys.filter((k) => isMap(item) && k in item).map((k) => [k, (item as Map)[k]])))}`;
+const itemKey = (item: Value, keys: string[]): string =>
+  `k:${JSON.stringify(Object.fromEntries(keys.filter((k) => isMap(item) && k in item).map((k) => [k, (item as Map)[k]])))}`;
 
-export interface Changes { fields: Fields; removes: boolean }
+export interface Changes {
+  fields: Fields;
+  removes: boolean;
+}
 
 // What `after` sets otherwise than `before`, and whether it leaves something out: that, an apply can not do for others.
 export function changes(before: Value, after: Value, schema?: Schema): Changes {
@@ -51,18 +55,26 @@ export function union(a: Fields, b: Fields): Fields {
   const merged: Fields = { ...a };
   for (const [key, value] of Object.entries(b)) {
     const known = merged[key];
-    merged[key] = known && !isWhole(known) && !isWhole(value) ? union(known, value) : known && isWhole(known) ? known : value;
+    merged[key] =
+      known && !isWhole(known) && !isWhole(value) ? union(known, value) : known && isWhole(known) ? known : value;
   }
   return merged;
 }
 
 export const ownedBy = (managed: ManagedField[] | undefined, manager: string): Fields =>
-  (managed ?? []).filter((each) => each.manager === manager && each.operation === "Apply" && !each.subresource).reduce<Fields>((all, each) => union(all, each.fieldsV1 ?? {}), {});
+  (managed ?? [])
+    .filter((each) => each.manager === manager && each.operation === "Apply" && !each.subresource)
+    .reduce<Fields>((all, each) => union(all, each.fieldsV1 ?? {}), {});
 
 // The object with these fields only; items of lists keep the keys that name them.
 export function extract(value: Value, fields: Fields): Value {
   if (isWhole(fields)) return value;
-  if (isMap(value)) return Object.fromEntries(Object.entries(value).filter(([key]) => `f:${key}` in fields).map(([key, inner]) => [key, extract(inner, fields[`f:${key}`]!)]));
+  if (isMap(value))
+    return Object.fromEntries(
+      Object.entries(value)
+        .filter(([key]) => `f:${key}` in fields)
+        .map(([key, inner]) => [key, extract(inner, fields[`f:${key}`]!)]),
+    );
   if (!Array.isArray(value)) return value;
   const named = Object.keys(fields).filter((key) => key.startsWith("k:"));
   if (!named.length) return value;
@@ -80,7 +92,10 @@ export function managersByPath(object: Value, managed: ManagedField[] | undefine
     for (const [key, inner] of Object.entries(fields)) {
       const step = key === "." ? null : stepOf(key, value);
       const at = step === null ? path : `${path}/${step}`;
-      if (key === "." || isWhole(inner)) { const known = found.get(at) ?? []; if (!known.includes(manager)) found.set(at, [...known, manager]); }
+      if (key === "." || isWhole(inner)) {
+        const known = found.get(at) ?? [];
+        if (!known.includes(manager)) found.set(at, [...known, manager]);
+      }
       if (step !== null) walk(inner, (value as Map | undefined)?.[step], at, manager);
     }
   };
@@ -92,6 +107,10 @@ function stepOf(key: string, value: Value): string | null {
   if (key.startsWith("f:")) return key.slice(2);
   if (!Array.isArray(value)) return null;
   const wanted = JSON.parse(key.slice(2)) as Value;
-  const index = value.findIndex((item) => (isMap(wanted) && key.startsWith("k:") ? isMap(item) && Object.entries(wanted).every(([k, v]) => item[k] === v) : same(item, wanted)));
+  const index = value.findIndex((item) =>
+    isMap(wanted) && key.startsWith("k:")
+      ? isMap(item) && Object.entries(wanted).every(([k, v]) => item[k] === v)
+      : same(item, wanted),
+  );
   return index < 0 ? null : String(index);
 }

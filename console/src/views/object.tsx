@@ -1,83 +1,140 @@
-// One object: what it says, who set it, what belongs to it, what happened to it.
-import { useEffect, useState } from "preact/hooks";
-import { get, lines, type KubeObject } from "../api";
-import { apiVersionOf, find, pathOf, resources, type Resource } from "../discovery";
-import { withQuery } from "../follow";
-import { Badge, Empty, Loading, Problem, useLoaded, type Tone } from "../parts";
-import { groupOf, groupPart, link, own, place } from "../router";
+// One object: its text and field owners, related objects, events, logs.
+import { useEffect } from "preact/hooks";
+import { apiVersionOf, find, pathOf, type Resource, resources } from "../data/discovery";
+import { liveList, liveObject, useLive } from "../data/live";
+import type { Condition, KubeObject, Metadata } from "../data/objects";
+import { plain } from "../logic/words";
+import { Age, Badge, Empty, KindIcon, LiveBadge, Loading, Notice, Problem, type Tone } from "../parts/parts";
+import { groupOf, groupPart, link, listLink, own, place } from "../shell/router";
 import { Editing } from "./object_editing";
 import { Logs, Terminal } from "./object_logs";
 import { Related } from "./object_related";
 
-export interface Shown { kind: Resource; object: KubeObject; path: string }
-interface Condition { type: string; status: string; reason?: string; message?: string }
+export interface Shown {
+  kind: Resource;
+  object: KubeObject;
+  // The API path, and the parts of the page's link.
+  path: string;
+  route: string[];
+}
 
 export function ObjectView() {
   const { parts } = place.value;
-  if (!resources.value) return <Loading what="what the server serves" />;
-  const kind = find(groupOf(parts[0]), parts[1] ?? "");
-  if (!kind) return <Empty title="The server does not serve this kind">{parts[1]}</Empty>;
-  const path = pathOf(kind, parts[2], parts[3]);
-  return <Live key={path} kind={kind} path={path} name={parts[3] ?? ""} namespace={parts[2] ?? ""} />;
+  if (!resources.value) return <Loading what="the kinds of the server" />;
+  const [group, resource = "", namespace = "", name = ""] = parts;
+  const kind = find(groupOf(group), resource);
+  if (!kind || !name) {
+    const to = kind ? listLink(kind, { ns: namespace }) : link("home");
+    const action = (
+      <a class="button" href={to}>
+        {kind ? "Show the list" : "Go to Home"}
+      </a>
+    );
+    return <Empty title={kind ? "The link names no object" : `The server has no ${plain(resource)}`} action={action} />;
+  }
+  return <Live key={pathOf(kind, namespace, name)} {...{ kind, namespace, name }} />;
 }
 
-// The object as it is now: read once, then watched.
-function Live({ kind, path, name, namespace }: { kind: Resource; path: string; name: string; namespace: string }) {
-  const [object, setObject] = useState<KubeObject | null>(null);
-  const [problem, setProblem] = useState("");
-  useEffect(() => {
-    const abort = new AbortController();
-    const run = async () => {
-      const first = await get<KubeObject>(path, "application/json", abort.signal);
-      setObject(first);
-      if (!kind.verbs.includes("watch")) return;
-      const query = { watch: "1", fieldSelector: `metadata.name=${name}`, resourceVersion: first.metadata.resourceVersion };
-      for await (const line of lines(withQuery(pathOf(kind, namespace), query), "application/json", abort.signal)) {
-        const event = JSON.parse(line) as { type: string; object: KubeObject };
-        if (event.type === "DELETED") setProblem("It was deleted. This is how it was last.");
-        if (event.type === "ADDED" || event.type === "MODIFIED") { setProblem(""); setObject(event.object); }
-      }
-    };
-    run().catch((error: Error) => { if (!abort.signal.aborted) setProblem(error.message); });
-    return () => abort.abort();
-  }, [path]);
-  if (!object) return problem ? <Problem>{problem}</Problem> : <Loading what={name} />;
-  return <Whole shown={{ kind, object, path }} problem={problem} />;
+function Live({ kind, namespace, name }: { kind: Resource; namespace: string; name: string }) {
+  const path = pathOf(kind, namespace, name);
+  const canWatch = kind.verbs.includes("watch") && kind.verbs.includes("list");
+  const live = useLive(() => liveObject(pathOf(kind, namespace), path, name, canWatch), [path]);
+  const object = live?.object.value;
+  const failure = live?.failure.value;
+  if (!object) {
+    if (!failure) return <Loading what={plain(name)} />;
+    return (
+      <Problem what={`${kind.kind} ${plain(name)} cannot be read`} failure={failure} onRetry={live!.retry}>
+        <p>
+          <a href={listLink(kind, { ns: namespace })}>Show the list</a>
+        </p>
+      </Problem>
+    );
+  }
+  const route = [groupPart(kind.group), kind.resource, namespace, name];
+  return (
+    <Whole shown={{ kind, object, path, route }} badge={<LiveBadge live={live} />}>
+      {live!.deleted.value && <Notice>The object was deleted. This is its last state.</Notice>}
+      {failure && <Problem what="This object may be out of date" failure={failure} onRetry={live!.retry} />}
+    </Whole>
+  );
 }
 
-const TABS: Record<string, { title: string; component: (props: { shown: Shown }) => preact.JSX.Element; only?: string }> = {
-  yaml: { title: "YAML", component: Editing }, related: { title: "Related", component: Related }, events: { title: "Events", component: Events },
-  logs: { title: "Logs", component: Logs, only: "pods" }, terminal: { title: "Terminal", component: Terminal, only: "pods" },
+interface Tab {
+  title: string;
+  component: (props: { shown: Shown }) => preact.JSX.Element;
+  // Kinds with this tab; all, if not set.
+  only?: string;
+}
+const TABS: Record<string, Tab> = {
+  yaml: { title: "YAML", component: Editing },
+  related: { title: "Related", component: Related },
+  events: { title: "Events", component: Events },
+  logs: { title: "Logs", component: Logs, only: "pods" },
+  terminal: { title: "Terminal", component: Terminal, only: "pods" },
 };
 
-function Whole({ shown, problem }: { shown: Shown; problem: string }) {
-  const { kind, object } = shown, { name, namespace = "" } = object.metadata, { parts, query } = place.value;
+interface WholeProps {
+  shown: Shown;
+  badge: preact.ComponentChild;
+  children: preact.ComponentChildren;
+}
+function Whole({ shown, badge, children }: WholeProps) {
+  const { kind, object } = shown;
+  const { name, namespace = "", creationTimestamp, uid } = object.metadata;
+  const { parts, query } = place.value;
   const tab = own(TABS, query.tab ?? "") ?? TABS.yaml!;
+  const tabs = Object.entries(TABS).filter(([, each]) => !each.only || each.only === kind.resource);
+  useEffect(() => {
+    document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [tab]);
   return (
     <div class="object">
       <header class="bar">
-        <div>
-          <div class="crumbs"><a href={link("resources", [groupPart(kind.group), kind.resource], { ns: namespace })}>{apiVersionOf(kind)} {kind.kind}</a>{namespace && <> · {namespace}</>}</div>
-          <h1>{name}</h1>
+        <div class="title">
+          <div class="crumbs">
+            <a href={listLink(kind, { ns: namespace })}>
+              {apiVersionOf(kind)} {kind.kind}
+            </a>
+            {namespace && (
+              <>
+                {" "}
+                in <a href={listLink(kind, { ns: namespace })}>{plain(namespace)}</a>
+              </>
+            )}
+          </div>
+          <h1>
+            <KindIcon kind={kind} size={20} /> <span>{plain(name)}</span>
+          </h1>
         </div>
+        {badge}
+        <span class="quiet">
+          Age <Age of={creationTimestamp} />
+        </span>
         <span class="grow" />
-        <a href={link("time", [groupPart(kind.group), kind.resource], { ns: namespace, name })}><button tabIndex={-1}>As it was…</button></a>
+        <a class="button" href={link("history", parts.slice(0, 2), { ns: namespace, object: uid, name })}>
+          History
+        </a>
       </header>
       <Conditions object={object} />
-      {problem && <Problem>{problem}</Problem>}
-      <div class="tabs" role="navigation" aria-label="Parts of the object">
-        {Object.entries(TABS).filter(([, each]) => !each.only || each.only === kind.resource).map(([key, each]) => (
-          <a key={key} href={link("object", parts, { tab: key })} aria-current={each === tab ? "page" : undefined}>{each.title}</a>
+      {children}
+      <nav class="tabs" aria-label="Parts of the object">
+        {tabs.map(([key, each]) => (
+          <a key={key} href={link("object", parts, { tab: key })} aria-current={each === tab ? "page" : undefined}>
+            {each.title}
+          </a>
         ))}
+      </nav>
+      <div class="pane">
+        <tab.component key={shown.path} shown={shown} />
       </div>
-      <div class="pane"><tab.component shown={shown} /></div>
     </div>
   );
 }
 
-// Most conditions are good when true; these words name what is not.
+// Most conditions are good when true; these words name the others.
 const FEARED = /pressure|unavailable|failed|failure|dangling|violating|terminating|disruption|deletion/i;
-function toneOf(condition: Condition): Tone {
+export function conditionTone(condition: Condition): Tone {
   if (condition.status === "Unknown") return "warn";
   return (condition.status === "True") !== FEARED.test(condition.type) ? "good" : "bad";
 }
@@ -87,27 +144,83 @@ export function Conditions({ object }: { object: KubeObject }) {
   if (!status?.phase && !status?.conditions?.length) return null;
   return (
     <div class="conditions">
-      {status.phase && <Badge tone={/Failed|Lost/.test(status.phase) ? "bad" : "plain"}>{status.phase}</Badge>}
-      {status.conditions?.map((each) => <Badge key={each.type} tone={toneOf(each)} title={[each.reason, each.message].filter(Boolean).join(": ")}>{each.type}{each.status === "True" ? "" : `: ${each.status}`}</Badge>)}
+      {status.phase && <Badge tone={/Failed|Lost/.test(status.phase) ? "bad" : "plain"}>{plain(status.phase)}</Badge>}
+      {status.conditions?.map((each) => {
+        const why = [each.reason, each.message].filter(Boolean).join(": ");
+        return (
+          <Badge key={each.type} tone={conditionTone(each)} title={plain(why)}>
+            {plain(each.type)}
+            {each.status === "True" ? "" : `: ${plain(each.status)}`}
+          </Badge>
+        );
+      })}
     </div>
   );
 }
 
-interface Event { metadata: { uid: string }; type?: string; reason?: string; message?: string; note?: string; count?: number; lastTimestamp?: string; eventTime?: string }
+interface Event {
+  metadata: Metadata;
+  type?: string;
+  reason?: string;
+  message?: string;
+  note?: string;
+  count?: number;
+  lastTimestamp?: string;
+  eventTime?: string;
+}
 
 function Events({ shown }: { shown: Shown }) {
   const { name, namespace = "default", uid } = shown.object.metadata;
-  const events = useLoaded(() => get<{ items: Event[] }>(withQuery(`/api/v1/namespaces/${namespace}/events`, { fieldSelector: `involvedObject.name=${name},involvedObject.uid=${uid}` })), [uid, shown.object.metadata.resourceVersion]);
-  if (events.error) return <Problem>{events.error}</Problem>;
-  if (!events.value) return <Loading what="events" />;
-  if (!events.value.items?.length) return <Empty title="Nothing has happened lately">Events are kept for an hour.</Empty>;
-  const when = (event: Event) => event.lastTimestamp ?? event.eventTime ?? "";
+  const selector = `involvedObject.name=${name},involvedObject.uid=${uid}`;
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;
+  const live = useLive(() => liveList<Event>(path, { fieldSelector: selector }), [uid]);
+  const failure = live?.failure.value;
+  if (failure) return <Problem what="Events cannot be read" failure={failure} onRetry={live!.retry} />;
+  if (!live?.listed.value) return <Loading what="events" />;
+  const action = (
+    <a class="button" href={link("resources", ["core", "events"], { ns: namespace })}>
+      All events of the namespace
+    </a>
+  );
+  if (!live.items.value.length) {
+    return (
+      <Empty title="No recent events" action={action}>
+        Servers keep events for an hour.
+      </Empty>
+    );
+  }
+  const when = (event: Event) => event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? "";
   return (
-    <div class="page"><div class="card flat"><table>
-      <thead><tr><th>Last seen</th><th>Type</th><th>Reason</th><th>Message</th></tr></thead>
-      <tbody>{events.value.items.toSorted((a, b) => when(b).localeCompare(when(a))).map((event) => (
-        <tr key={event.metadata.uid}><td class="quiet">{new Date(when(event)).toLocaleTimeString()}</td><td class={event.type === "Warning" ? "warn" : ""}>{event.type}</td><td>{event.reason}{(event.count ?? 1) > 1 && <small> ×{event.count}</small>}</td><td title={event.message}>{event.message}</td></tr>
-      ))}</tbody>
-    </table></div></div>
+    <div class="page">
+      <div class="card flat">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Last seen</th>
+              <th scope="col">Type</th>
+              <th scope="col">Reason</th>
+              <th scope="col">Message</th>
+            </tr>
+          </thead>
+          <tbody>
+            {live.items.value
+              .toSorted((a, b) => when(b).localeCompare(when(a)))
+              .map((event) => (
+                <tr key={event.metadata.uid}>
+                  <td class="quiet">
+                    <Age of={when(event)} />
+                  </td>
+                  <td class={event.type === "Warning" ? "warn" : ""}>{plain(event.type)}</td>
+                  <td>
+                    {plain(event.reason)}
+                    {(event.count ?? 1) > 1 && <small> ×{event.count}</small>}
+                  </td>
+                  <td class="message">{plain(event.message)}</td>
+                </tr>
+              ))}
+          </tbody>
+        </table>
+      </div>
+    </div>
   );
 }

@@ -17,6 +17,7 @@ KUBERNETES_VERSION = "kubernetes-version"
 _AUTO = "auto"
 _MOST_WORKERS = 256
 _SHOWN_IN_THE_CONSOLE = 200
+_HIGHEST_PORT = 65535
 _MOST_RECENT_REQUESTS = 10_000
 
 
@@ -67,7 +68,14 @@ class PilothouseOptions:
         "console",
         BOOL,
         False,
-        "Serve the web console on a free port of 127.0.0.1.",
+        "Serve the web console on 127.0.0.1.",
+        group=TaskGroup.OBSERVATION,
+    )
+    console_port: int = flag(
+        "console-port",
+        INT,
+        0,
+        "Port of the web console; links and sessions survive a restart on the same port. 0: a free port.",
         group=TaskGroup.OBSERVATION,
     )
 
@@ -105,6 +113,8 @@ class PilothouseOptions:
         if not 0 <= self.recent_requests <= _MOST_RECENT_REQUESTS:
             expected = f"a whole number from 0 to {_MOST_RECENT_REQUESTS}"
             yield invalid_value(str(self.recent_requests), "--recent-requests", expected)
+        if not 0 <= self.console_port <= _HIGHEST_PORT:
+            yield invalid_value(str(self.console_port), "--console-port", f"a port from 0 to {_HIGHEST_PORT}")
 
 
 def choose_release(arguments: Iterable[str]) -> None:
