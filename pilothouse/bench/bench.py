@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.discovery.manager import GroupDocuments
 from pilothouse.apiserver.endpoints.api_groups import install_api_group
@@ -14,8 +18,10 @@ from pilothouse.apiserver.storage.snapshots import Snapshots
 from pilothouse.bench.clock_kind import CHECK, CLOCK, ServerClock
 from pilothouse.bench.definitions import GROUP, VERSION
 from pilothouse.bench.faults.definition import FAULT
+from pilothouse.bench.faults.fault import Selector
 from pilothouse.bench.faults.faults import Connections, Faults
 from pilothouse.bench.recording_kind import RECORDING, Recordings
+from pilothouse.bench.request_log import LoggedRequest, RequestLog
 from pilothouse.bench.scope import ServerScope, Traffic
 from pilothouse.bench.served_kind import Owner, ServedKind
 from pilothouse.bench.settled_kind import SETTLED, Quiescence, SettledObjects
@@ -36,15 +42,16 @@ class Bench:
     def __init__(self, scope: ServerScope, snapshots: Snapshots, *, key_prefix: str) -> None:
         store = snapshots.store
         self._scope = scope
+        self.time = scope.time
         self._connections, self._traffic = Connections(), Traffic(scope.time)
-        quiescence = Quiescence(self._traffic, scope, store)
-        self._faults = Faults(store, self._connections)
+        self.quiescence = quiescence = Quiescence(self._traffic, scope, store)
+        self.faults = Faults(store, self._connections, self._traffic)
         self._clock = ServerClock(scope.time, quiescence)
-        self._recordings = Recordings()
+        self._recordings = Recordings(store, scope.time)
         self._settled = SettledObjects(quiescence)
         owners: list[tuple[CustomResource, Owner]] = [
             (CLOCK, self._clock),
-            (FAULT, self._faults),
+            (FAULT, self.faults),
             (RECORDING, self._recordings),
             (SETTLED, self._settled),
             (SNAPSHOT, SnapshotObjects(snapshots)),
@@ -62,7 +69,12 @@ class Bench:
 
         def wrap(handler: Handler) -> Handler:
             async def misbehave(request: Request) -> Response:
-                return await self._faults.answer(request, handler, own=own)
+                logs = self._recordings.logs(request, own=own)
+                if not logs:
+                    return await self.faults.answer(request, handler, own=own)
+                logged = LoggedRequest(logs, request)
+                faulty = partial(self.faults.answer, own=own, on_hit=logged.on_hit)
+                return await logged.answer(request, handler, faulty)
 
             async def answer(request: Request) -> Response:
                 self._connections.track(request)
@@ -77,6 +89,14 @@ class Bench:
             return answer
 
         return wrap
+
+    def log(self, users: Sequence[str]) -> AbstractContextManager[RequestLog]:
+        """Log the requests and watch events of these users for the duration of the block."""
+        return self._recordings.log(Selector(tuple(users)))
+
+    def close_connections(self, users: Sequence[str]) -> None:
+        """Abort the connections of these users."""
+        self._connections.close(Selector(tuple(users)))
 
     def install(self, generic: GenericConfig, delegate: GenericAPIServer) -> GenericAPIServer:
         """Return a server of the group in front of the delegate. `generic` must have the `definitions` of this

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from pilothouse.apiserver.http import Request
+from pilothouse.apiserver.storage.interface import Store
 from pilothouse.bench.definitions import GROUP, bench_resource, number, record, texts
 from pilothouse.bench.faults.fault import Selector
+from pilothouse.bench.request_log import LOG_ENTRY, MAX_LOG, LogEntry, RequestLog
 from pilothouse.bench.served_kind import ServedKind
-from pilothouse.kinds.definitions import printer_column, text_field
+from pilothouse.kinds.definitions import flag_field, printer_column, text_field
+from pilothouse.machinery.adjustable_time import AdjustableTime
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -39,6 +45,9 @@ RECORDING: Final = bench_resource(
         {
             "users": texts("User names; a trailing * is a wildcard."),
             "userAgents": texts("Prefixes of the User-Agent header."),
+            "log": flag_field(
+                "Whether status.log has every request and every watch event in order, with bodies and revisions."
+            ),
         },
     ),
     status=record(
@@ -48,6 +57,12 @@ RECORDING: Final = bench_resource(
                 "type": "array",
                 "description": "Distinct requests.",
                 "items": _REQUEST,
+                "x-kubernetes-list-type": "atomic",
+            },
+            "log": {
+                "type": "array",
+                "description": f"With spec.log: requests and watch events in order, at most {MAX_LOG}.",
+                "items": LOG_ENTRY,
                 "x-kubernetes-list-type": "atomic",
             },
             "total": number("Total number of requests."),
@@ -148,8 +163,28 @@ class Recordings:
 
     kind: ServedKind
 
-    def __init__(self) -> None:
+    def __init__(self, store: Store, server_time: AdjustableTime) -> None:
+        self._store, self._time = store, server_time
         self._tapes: dict[str, Tape] = {}
+        self._logs: dict[str, RequestLog] = {}  # by name of the Recording
+        self._own_logs: list[RequestLog] = []  # of code in this process
+
+    def logs(self, request: Request, *, own: bool) -> list[RequestLog]:
+        """Return the logs that select the request."""
+        if (not self._logs and not self._own_logs) or request.info.group == GROUP:
+            return []
+        user, agent = request.user.name, request.header(b"user-agent")
+        return [log for log in (*self._logs.values(), *self._own_logs) if log.selector.fits(user, agent, own=own)]
+
+    @contextmanager
+    def log(self, selector: Selector) -> Iterator[RequestLog]:
+        """Log selected requests for the duration of the block, for code in this process."""
+        log = RequestLog(selector, self._store, self._time)
+        self._own_logs.append(log)
+        try:
+            yield log
+        finally:
+            self._own_logs.remove(log)
 
     def record(self, request: Request, *, own: bool) -> None:
         if request.info.group == GROUP:
@@ -162,16 +197,26 @@ class Recordings:
     async def hear(self, name: str, obj: Json | None) -> None:
         if obj is None:
             self._tapes.pop(name, None)
+            self._logs.pop(name, None)
             return
         selector = Selector.of(obj.get("spec") or {})
         if name not in self._tapes:
             self._tapes[name] = Tape(selector, obj.get("status") or {})
         self._tapes[name].who = selector
+        if (obj.get("spec") or {}).get("log") and name not in self._logs:
+            log = RequestLog(selector, self._store, self._time, limit=MAX_LOG)
+            log.entries += [LogEntry.from_json(entry) for entry in (obj.get("status") or {}).get("log") or ()]
+            log.on_change = partial(self.kind.changed, name)
+            self._logs[name] = log
         self.kind.changed(name)
 
     def revised(self, name: str, obj: Json) -> Json | None:
         tape = self._tapes.get(name)
-        return None if tape is None else obj | {"status": tape.status}
+        if tape is None:
+            return None
+        log = self._logs.get(name)
+        entries = {"log": [entry.to_json() for entry in log.entries]} if log is not None else {}
+        return obj | {"status": tape.status | entries}
 
     async def about_to_be_read(self) -> None:
         """Do nothing: changes are reported immediately."""

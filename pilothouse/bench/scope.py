@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import inf
 from typing import Final
 
@@ -51,6 +53,15 @@ class Traffic:
         self.in_flight = 0
         self.changes = 0
         self.programs = Programs(server_time)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Leave a request out of the count while a Fault holds the request."""
+        self.in_flight -= 1
+        try:
+            yield
+        finally:
+            self.in_flight += 1
 
     async def counted(self, request: Request, handler: Handler, *, own: bool) -> Response:
         info = request.info
@@ -174,7 +185,7 @@ class ProgramWatch(DelegatingWatcher):
 
     @property
     def has_unread(self) -> bool:
-        return self._watcher.has_unread and not self.is_held
+        return self._watcher.has_unread and not self._watcher.is_held
 
     def abandon(self) -> None:
         super().abandon()

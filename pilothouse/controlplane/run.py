@@ -10,6 +10,7 @@ import gc
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.filters.chain import handler_chain
 from pilothouse.apiserver.http import Handler
@@ -36,6 +37,9 @@ from pilothouse.controlplane.stored_version import settle_version
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.platform import new_event_loop
 
+if TYPE_CHECKING:
+    from pilothouse.bench.bench import Bench
+
 _RENEW_EVERY = 12 * 3600.0
 
 _COLLECT_AFTER = (5000, 5, 10)
@@ -60,6 +64,8 @@ class Ready(Announcement):
     """The handler behind the secure port, for calls without a socket."""
     snapshots: Snapshots
     """Saves and restores the store."""
+    bench: Bench | None = None
+    """The test bench of a server with --testing."""
 
 
 def run(options: CompletedOptions, ready: Callable[[Ready], None]) -> None:
@@ -118,6 +124,7 @@ class Process:
         self._place = config.place
         self._in_flight = config.chain.in_flight
         self._snapshots = config.snapshots
+        self._bench = config.bench
         self._keys = keys
         renewing = {"certificates": self._renew_certificates} if config.place.leads else {}
         self._background = {**renewing, **config.background}
@@ -154,7 +161,8 @@ class Process:
         self._write_kubeconfig()
         paths, etcd = self._options.pilothouse, self._options.etcd
         location = backend_of(etcd).location(etcd)
-        return Ready(self._url, paths.kubeconfig_out, paths.data_dir, location, self._handler, self._snapshots)
+        parts = (self._handler, self._snapshots, self._bench)
+        return Ready(self._url, paths.kubeconfig_out, paths.data_dir, location, *parts)
 
     @property
     def _url(self) -> str:

@@ -13,6 +13,7 @@ from pilothouse.testing.on_the_bench import BlockingOnTheBench, OnTheBench
 if TYPE_CHECKING:
     from pilothouse.apiserver.http import Handler
     from pilothouse.apiserver.storage.snapshots import Snapshots, StoredSnapshot
+    from pilothouse.bench.bench import Bench
     from pilothouse.client.blocking import BlockingClient
     from pilothouse.client.rest.client import Client
     from pilothouse.client.rest.transport import HttpResponse, Transport
@@ -40,6 +41,8 @@ class API(OnTheBench, ServerAccess):
     """Handler of a server in this event loop, else None."""
     snapshots: Snapshots | None = field(default=None, repr=False, kw_only=True)
     """Store of a server in this event loop, else None."""
+    bench: Bench | None = field(default=None, repr=False, kw_only=True)
+    """Test bench of a server with `testing=True` in this event loop, else None."""
     _transport: Transport | None = field(default=None, init=False, repr=False)
 
     def client(self, *, in_process: bool = False) -> Client:

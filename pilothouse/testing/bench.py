@@ -216,8 +216,9 @@ async def request_json(
 
 
 _API_VERSION: Final = "testing.pilothouse.dev/v1alpha1"
-_MATCH: Final = ("verbs", "resources", "namespaces", "names", "users", "userAgents", "rate", "times")
-_EFFECT: Final = ("answer", "delay", "cut", "watch", "staleByRevisions", "closeConnections")
+_MATCH: Final = ("verbs", "resources", "namespaces", "names", "users", "userAgents", "rate", "skip", "times")
+_CONNECTIONS: Final = ("cut", "hold", "closeConnections")
+_EFFECT: Final = ("answer", "delay", *_CONNECTIONS, "watch", "events", "staleByRevisions", "atRevision")
 
 
 def path_of(plural: str, name: str = "", subresource: str = "") -> str:

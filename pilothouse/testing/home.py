@@ -15,6 +15,7 @@ from pilothouse.machinery.dataclass import dataclass
 if TYPE_CHECKING:
     from pilothouse.apiserver.http import Handler
     from pilothouse.apiserver.storage.snapshots import Snapshots
+    from pilothouse.bench.bench import Bench
     from pilothouse.testing.api import API
 
 
@@ -36,12 +37,13 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class ReadyServer:
-    """Address of a ready server. `handler` and `snapshots` are set for a server in this event loop."""
+    """Address of a ready server. `handler`, `snapshots` and `bench` are set for a server in this event loop."""
 
     url: str
     kubeconfig: Path
     handler: Handler | None = None
     snapshots: Snapshots | None = None
+    bench: Bench | None = None
 
 
 @contextmanager

@@ -54,6 +54,7 @@ async def server(
             opened=opened,
             handler=ready.handler,
             snapshots=ready.snapshots,
+            bench=ready.bench,
         )
 
 
@@ -78,7 +79,7 @@ async def in_this_loop(home: Home) -> AsyncIterator[ReadyServer]:
         if serving.done():
             serving.result()
         ready: Ready = announced.result()
-        yield ReadyServer(ready.url, Path(ready.kubeconfig), ready.handler, ready.snapshots)
+        yield ReadyServer(ready.url, Path(ready.kubeconfig), ready.handler, ready.snapshots, ready.bench)
         stop.set()
         await serving
     except StartFailed as error:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 import time
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import orjson
 import pytest
 from awaiting import until
 
@@ -115,6 +117,98 @@ async def test_a_watch_is_cut_after_some_events(api: API) -> None:
         async with await config_maps.watch() as watch:
             with pytest.raises(ConnectionFailed):
                 seen.extend([event async for event in watch])
+
+
+async def test_a_fault_hits_the_request_after_the_skipped_ones_by_name(api: API) -> None:
+    match = {"verbs": ["create"], "resources": ["configmaps"], "names": ["nth*"], "skip": 1, "times": 1}
+    async with api.fault(**match, answer=500):
+        assert [await create(api, name) for name in ("nth-1", "other", "nth-2", "nth-3")] == [201, 201, 500, 201]
+
+
+@pytest.mark.parametrize(("when", "while_held", "after"), [("Before", 404, 404), ("After", 200, 200)])
+async def test_a_held_request_is_cut_when_the_fault_is_deleted(
+    api: API, when: str, while_held: int, after: int
+) -> None:
+    name = f"held-{when.lower()}"
+    fault = await api.faults.add(f"hold-{name}", verbs=["create"], resources=["configmaps"], times=1, hold=when)
+    request = asyncio.create_task(create(api, name))
+    await has_hit(api, fault.name, 1)
+    while when == "After" and (await api.request("GET", f"{CONFIG_MAPS}/{name}")).status == 404:
+        pass
+    assert (await api.request("GET", f"{CONFIG_MAPS}/{name}")).status == while_held
+    await api.settle()  # a held request is not in flight
+    await fault.remove()
+    with pytest.raises(ConnectionFailed):
+        await request
+    assert (await api.request("GET", f"{CONFIG_MAPS}/{name}")).status == after
+
+
+async def test_a_request_that_is_held_through_is_handled_later(api: API) -> None:
+    fault = await api.faults.add(verbs=["create"], resources=["configmaps"], times=1, hold="Through")
+    request = asyncio.create_task(create(api, "held-through"))
+    await has_hit(api, fault.name, 1)
+    await fault.remove()
+    assert await request == 201
+
+
+@pytest.mark.parametrize(
+    ("effect", "names"),
+    [
+        ("Duplicate", ["w0", "w1", "w1", "w2", "w3", "w4"]),
+        ("Drop", ["w0", "w2", "w3", "w4"]),
+        ("Expire", ["w0", "Expired"]),
+        ("Hold", ["w0"]),
+    ],
+)
+async def test_one_event_of_a_watch_is_disturbed(api: API, effect: str, names: list[str]) -> None:
+    assert await watched(api, events={"names": ["w1*"], "types": ["ADDED"], "effect": effect}) == names
+
+
+@pytest.mark.parametrize(
+    ("effect", "seen"),
+    [
+        ("Hold", ["ADDED m1", "MODIFIED m1", "ADDED m2", "DELETED m2", "ADDED m3"]),
+        ("HoldLatest", ["MODIFIED m1", "ADDED m3"]),
+        ("HoldThenExpire", ["ERROR Expired"]),
+    ],
+)
+async def test_held_events_arrive_when_the_fault_is_deleted(api: API, effect: str, seen: list[str]) -> None:
+    space = f"/api/v1/namespaces/held-{effect.lower()}"
+    await api.request("POST", "/api/v1/namespaces", {"metadata": {"name": space.rpartition("/")[2]}})
+    maps = f"{space}/configmaps"
+    fault = await api.faults.add(verbs=["watch"], resources=["configmaps"], events={"names": ["m*"], "effect": effect})
+    watch = await api.open("GET", f"{maps}?watch=1&fieldSelector=metadata.name!=kube-root-ca.crt")
+    await api.request("POST", maps, {"metadata": {"name": "m1"}})
+    await api.request("PATCH", f"{maps}/m1", {"data": {"a": "b"}}, media="application/merge-patch+json")
+    for verb, path in (("POST", ""), ("DELETE", "/m2")):
+        await api.request(verb, maps + path, {"metadata": {"name": "m2"}} if verb == "POST" else None)
+    await api.request("POST", maps, {"metadata": {"name": "m3"}})
+    await fault.remove()
+    found: list[str] = []
+    buffer = b""
+    async for chunk in watch.chunks():
+        buffer += chunk
+        events = [orjson.loads(line) for line in buffer.splitlines() if line.endswith(b"}")]
+        found = [
+            f"{event['type']} {event['object'].get('reason') or event['object']['metadata']['name']}"
+            for event in events
+        ]
+        if len(found) >= len(seen):
+            break
+    await watch.close()
+    assert found == seen
+
+
+async def test_an_api_server_that_stands_still_serves_cached_lists_of_its_revision(api: API) -> None:
+    before = int((await api.request("GET", CONFIG_MAPS)).json["metadata"]["resourceVersion"])
+    await create(api, "after-the-stand")
+    async with api.fault(resources=["configmaps"], verbs=["list", "watch"], at_revision=before):
+        for query, expected in (("?resourceVersion=0", False), ("", True)):
+            items = (await api.request("GET", CONFIG_MAPS + query)).json["items"]
+            assert ("after-the-stand" in {item["metadata"]["name"] for item in items}) is expected
+        query = f"?watch=1&timeoutSeconds=1&resourceVersion={before}"
+        assert (await api.request("GET", CONFIG_MAPS + query)).events == []
+    assert len((await api.request("GET", CONFIG_MAPS + query)).events) == 1
 
 
 async def test_a_stale_list_shows_what_was(api: API) -> None:

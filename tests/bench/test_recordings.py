@@ -62,3 +62,29 @@ async def test_many_names_become_a_star(api: API) -> None:
             await api.request("GET", f"{CONFIG_MAPS}/many-{number}")
         requests = (await recording.status())["requests"]
     assert [(each["name"], each["count"]) for each in requests] == [("*", 20)]
+
+
+async def test_a_log_has_requests_and_events_in_order_with_revisions(api: API) -> None:
+    ann = api.as_user("ann", groups=["system:masters"])
+    path = "/api/v1/namespaces/default/configmaps"
+    recording = {"apiVersion": "testing.pilothouse.dev/v1alpha1", "kind": "Recording", "metadata": {"name": "log"}}
+    recordings = "/apis/testing.pilothouse.dev/v1alpha1/recordings"
+    await api.request("POST", recordings, {**recording, "spec": {"users": ["ann"], "log": True}})
+    listed = (await ann.request("GET", path)).json
+    version = listed["metadata"]["resourceVersion"]
+    made = (await ann.request("POST", path, {"metadata": {"generateName": "log-"}})).json["metadata"]
+    assert (await ann.request("POST", path, {"metadata": {"name": "Wrong"}})).status == 422
+    await ann.request("GET", f"{path}?watch=1&timeoutSeconds=1&resourceVersion={version}")
+    log = (await api.request("GET", f"{recordings}/log")).json["status"]["log"]
+    await api.request("DELETE", f"{recordings}/log")
+    assert [(entry["verb"], entry.get("code", 0)) for entry in log] == [
+        ("list", 200),
+        ("create", 201),
+        ("create", 422),
+        ("watch", 200),
+        ("event", 0),
+    ]
+    assert log[0]["revision"] == int(version)
+    assert (log[1]["name"], log[1]["revision"], log[1]["after"]) == (made["name"], int(made["resourceVersion"]), 1)
+    assert log[1]["body"]["metadata"] == {"generateName": "log-"}
+    assert (log[4]["event"], log[4]["name"], log[4]["revision"]) == ("ADDED", made["name"], log[1]["revision"])

@@ -17,7 +17,7 @@ _MATCH: Final = record(
         "verbs": texts("Verbs as in RBAC; for non-resource paths, HTTP methods in lower case.", of=_VERBS),
         "resources": texts("Such as pods, deployments.apps, pods/status or */scale; * for all, with subresources."),
         "namespaces": texts("Namespaces. Cluster-scoped requests match only an empty list."),
-        "names": texts("Object names; a trailing * is a wildcard."),
+        "names": texts("Object names, also of a create with a JSON body; a trailing * is a wildcard."),
         "users": texts("User names; a trailing * is a wildcard."),
         "userAgents": texts("Prefixes of the User-Agent header."),
         "rate": {
@@ -26,6 +26,7 @@ _MATCH: Final = record(
             "maximum": 1,
             "description": "Probability that a matching request is hit; default: 1.",
         },
+        "skip": number("Number of matching requests to pass before the first hit; default: 0.", minimum=0),
         "times": number("Maximum number of hits; default: unlimited.", minimum=1),
     },
 )
@@ -47,6 +48,23 @@ _DELAY: Final = record(
     required=["duration"],
 )
 
+_EVENTS: Final = record(
+    "Effect on selected events of the matching watches. Events are counted over all matching watches.",
+    {
+        "namespaces": texts("Namespaces of the objects."),
+        "names": texts("Object names; a trailing * is a wildcard."),
+        "types": texts("Types of the events.", of=("ADDED", "MODIFIED", "DELETED")),
+        "skip": number("Number of selected events to pass before the effect; default: 0.", minimum=0),
+        "effect": text_field(
+            "Hold: hold the event and all later events of its watch until the Fault is deleted, then send them."
+            " HoldLatest: then send only the latest event of each object. HoldThenExpire: then end the watch with 410"
+            " Expired. Expire: end the watch with 410 Expired. Duplicate: send the event twice. Drop: drop the event.",
+            enum=["Hold", "HoldLatest", "HoldThenExpire", "Expire", "Duplicate", "Drop"],
+        ),
+    },
+    required=["effect"],
+)
+
 _WATCH: Final = record(
     "Effects on the events of a watch. Bookmarks are not counted.",
     {
@@ -60,7 +78,7 @@ _WATCH: Final = record(
     },
 )
 
-_EFFECTS: Final = ("answer", "cut", "watch", "staleByRevisions", "closeConnections")
+_EFFECTS: Final = ("answer", "cut", "hold", "watch", "events", "staleByRevisions", "atRevision", "closeConnections")
 
 _EFFECT: Final = record(
     "Effect on the selected requests: one of these, a delay, or both.",
@@ -71,9 +89,21 @@ _EFFECT: Final = record(
             "Cut the connection Before the request is handled, or After, so that the client does not learn the result.",
             enum=["Before", "After"],
         ),
+        "hold": text_field(
+            "Hold the request until the Fault is deleted. Before: then cut the connection, without handling the"
+            " request. After: handle the request first, then cut the connection. Through: then handle the request.",
+            enum=["Before", "After", "Through"],
+        ),
         "watch": _WATCH,
+        "events": _EVENTS,
         "staleByRevisions": number(
             "Number of revisions by which lists and watches lag behind.", minimum=1, maximum=100000
+        ),
+        "atRevision": number(
+            "Revision at which the API server stands still: lists that accept cached data (resourceVersion 0 or an"
+            " older revision) show the state at the revision, and watches hold later events until the Fault is"
+            " deleted.",
+            minimum=1,
         ),
         "closeConnections": flag_field("Close all connections of the selected users and user agents, once."),
     },

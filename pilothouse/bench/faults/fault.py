@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import inf
 
 from pilothouse.apiserver.http import Request
@@ -43,16 +44,29 @@ class Fault:
         self.match = Match.of(match)
         self._rate: float = match.get("rate", 1)
         self._times: float = match.get("times", inf)
+        self._skip: int = match.get("skip") or 0
         status = before.status if before else obj.get("status") or {}
         self.hits: int = status.get("hits") or 0
         self.last_hit: str = status.get("lastHit") or ""
+        self.passed: int = before.passed if before else 0
+        """Matching requests before the first hit."""
+        self.passed_events: int = before.passed_events if before else 0
+        self.deleted: asyncio.Event = before.deleted if before else asyncio.Event()
+        """Set when the fault is deleted: held requests and events go on."""
+        self.reached: asyncio.Event = before.reached if before else asyncio.Event()
+        """Set at the first hit, and for effects on events at the first event."""
 
-    def hit(self, request: Request, *, own: bool) -> bool:
-        """Whether this request is hit. Counts the hit."""
-        if self.hits >= self._times or not self.match.fits(request, own=own):
+    def hit(self, request: Request, name: str, *, own: bool) -> bool:
+        """Whether this request for the object `name` is hit. Counts the hit."""
+        if self.hits >= self._times or not self.match.fits(request, name, own=own):
+            return False
+        if self.passed < self._skip:
+            self.passed += 1
             return False
         if self._rate < 1 and random.random() >= self._rate:
             return False
+        if "events" not in self.effect:
+            self.reached.set()
         self.hits += 1
         self.last_hit = f"{request.user.name} {request.info.verb} {request.path} {now()}"
         return True
@@ -88,6 +102,12 @@ class Fault:
             words.append(f"answer {answer['code']}")
         if cut := effect.get("cut"):
             words.append(f"cut {cut.lower()}")
+        if hold := effect.get("hold"):
+            words.append(f"hold {hold.lower()}")
+        if events := effect.get("events"):
+            words.append(f"events {events['effect']}")
+        if revision := effect.get("atRevision"):
+            words.append(f"at revision {revision}")
         if lag := effect.get("staleByRevisions"):
             words.append(f"stale by {lag}")
         if effect.get("closeConnections"):
@@ -116,7 +136,7 @@ class Selector:
         """Whether the client matches. With `own` (a loopback call of the server), the user must be named."""
         if own and not self.users:
             return False
-        return _fits(self.users, user) and (not self.user_agents or agent.startswith(self.user_agents))
+        return fits_pattern(self.users, user) and (not self.user_agents or agent.startswith(self.user_agents))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +154,13 @@ class Match:
         verbs, resources, namespaces = (frozenset(spec.get(key) or ()) for key in ("verbs", "resources", "namespaces"))
         return cls(Selector.of(spec), verbs - {"*"}, resources, namespaces, tuple(spec.get("names") or ()))
 
-    def fits(self, request: Request, *, own: bool) -> bool:
+    def fits(self, request: Request, name: str, *, own: bool) -> bool:
         info = request.info
         return (
             (not self.verbs or info.verb in self.verbs)
             and self._fits_resource(info)
             and (not self.namespaces or info.namespace in self.namespaces)
-            and _fits(self.names, info.name)
+            and fits_pattern(self.names, name)
             and self.who.fits(request.user.name, request.header(b"user-agent"), own=own)
         )
 
@@ -162,7 +182,8 @@ def _spellings(info: RequestInfo) -> Iterable[str]:
     return [*names, f"*{behind}", *([f"{info.resource}/*"] if behind else [])]
 
 
-def _fits(patterns: tuple[str, ...], value: str) -> bool:
+def fits_pattern(patterns: Sequence[str], value: str) -> bool:
+    """Whether the value matches a pattern; a trailing * is a wildcard. No patterns match every value."""
     return not patterns or any(
         value.startswith(pattern[:-1]) if pattern.endswith("*") else value == pattern for pattern in patterns
     )

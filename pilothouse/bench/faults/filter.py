@@ -15,7 +15,8 @@ from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher, DelegatingWatcher
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.interface import Store
-from pilothouse.bench.faults.fault import Fault
+from pilothouse.bench.faults.fault import Fault, fits_pattern
+from pilothouse.bench.scope import Traffic
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Expired
 from pilothouse.machinery.objects import Json
@@ -27,6 +28,7 @@ class Misbehavior:
     """Applies the effects of faults."""
 
     store: Store
+    traffic: Traffic
 
     async def answer(self, fault: Fault, request: Request, handler: Handler) -> Response:
         """Return the response to a request that the fault hits. Raises the StatusError of the fault."""
@@ -43,22 +45,56 @@ class Misbehavior:
                     await handler(request)
             cut(request)
             return Response(200, _broken())
+        if fault.effect.get("hold"):
+            return await self._hold(fault, request, handler)
+        if revision := fault.effect.get("atRevision"):
+            return await self._stand_still(fault, revision, request, handler)
         if fault.effect.get("staleByRevisions") and request.info.verb == "list":
             # Serve an older revision; the current one if the older revision is compacted.
-            original = request.query_string
             if request.param("continue") or request.param("resourceVersion") not in ("", "0"):
                 return await handler(request)
             past = max(await self.store.current_revision() - fault.effect["staleByRevisions"], 1)
-            changed = {**request.query, "resourceVersion": [str(past)], "resourceVersionMatch": ["Exact"]}
-            request.set_query(urlencode(changed, doseq=True))
-            try:
-                return await handler(request)
-            except Expired:
-                request.set_query(original)
-                return await handler(request)
+            return await _list_at(past, request, handler)
         if request.info.verb == "watch":
             return await self._watch(fault.effect, request, handler)
         return await handler(request)
+
+    def select_events(self, fault: Fault, request: Request) -> None:
+        """Apply the effect on selected events to the watch of the request."""
+        follow = request.watched
+
+        def selecting(watcher: CacheWatcher) -> CacheWatcher:
+            return SelectingWatcher(watcher if follow is None else follow(watcher), fault, self.store)
+
+        request.watched = selecting
+
+    async def _hold(self, fault: Fault, request: Request, handler: Handler) -> Response:
+        when = fault.effect["hold"]
+        if when == "After":
+            with suppress(StatusError):  # the client never sees the result
+                await handler(request)
+        with self.traffic.held():
+            await fault.deleted.wait()
+        if when == "Through":
+            return await handler(request)
+        cut(request)
+        return Response(200, _broken())
+
+    async def _stand_still(self, fault: Fault, revision: int, request: Request, handler: Handler) -> Response:
+        """Serve lists from the revision if the client accepts cached data; hold later events of watches."""
+        verb, version = request.info.verb, request.param("resourceVersion")
+        if verb == "watch":
+            follow = request.watched
+
+            def standing(watcher: CacheWatcher) -> CacheWatcher:
+                return StandingWatcher(watcher if follow is None else follow(watcher), fault, revision)
+
+            request.watched = standing
+            return await handler(request)
+        exact = request.param("continue") or request.param("resourceVersionMatch") == "Exact"
+        if verb != "list" or exact or not version.isdigit() or int(version) > revision:
+            return await handler(request)
+        return await _list_at(revision, request, handler)
 
     async def _watch(self, effect: Json, request: Request, handler: Handler) -> Response:
         follow = request.watched
@@ -71,6 +107,17 @@ class Misbehavior:
         return await handler(request)
 
 
+async def _list_at(revision: int, request: Request, handler: Handler) -> Response:
+    original = request.query_string
+    changed = {**request.query, "resourceVersion": [str(revision)], "resourceVersionMatch": ["Exact"]}
+    request.set_query(urlencode(changed, doseq=True))
+    try:
+        return await handler(request)
+    except Expired:
+        request.set_query(original)
+        return await handler(request)
+
+
 def cut(request: Request) -> None:
     """Abort the connection. An in-process call has none, and sees a broken stream."""
     if request.transport is not None:
@@ -80,6 +127,111 @@ def cut(request: Request) -> None:
 async def _broken() -> AsyncIterator[bytes]:
     raise StreamBroken("a Fault cut the connection")
     yield b""  # makes this function a generator
+
+
+class StandingWatcher(DelegatingWatcher):
+    """Watcher that holds events after a revision until its fault is deleted."""
+
+    def __init__(self, watcher: CacheWatcher, fault: Fault, revision: int) -> None:
+        super().__init__(watcher)
+        self._fault = fault
+        self._revision = revision
+
+    async def __anext__(self) -> WatchEvent:
+        event = await self._watcher.__anext__()
+        if event.revision > self._revision:
+            await _until_deleted(self._fault, self._watcher)
+        return event
+
+    def drain(self) -> list[WatchEvent]:
+        return self._watcher.drain() if self._fault.deleted.is_set() else []
+
+
+async def _until_deleted(fault: Fault, watcher: CacheWatcher) -> None:
+    """Hold a watch until its fault is deleted. Raises StopAsyncIteration if the watch ends before."""
+    watcher.is_held = True
+    try:
+        while not fault.deleted.is_set():
+            if watcher.has_closed():
+                raise StopAsyncIteration
+            with suppress(TimeoutError):
+                await asyncio.wait_for(fault.deleted.wait(), _POLL_INTERVAL)
+    finally:
+        watcher.is_held = False
+
+
+class SelectingWatcher(DelegatingWatcher):
+    """Watcher that applies `effect.events` of a fault. The fault counts the selected events of all its watches."""
+
+    def __init__(self, watcher: CacheWatcher, fault: Fault, store: Store) -> None:
+        super().__init__(watcher)
+        self._fault = fault
+        self._store = store
+        self._spec: Json = fault.effect["events"]
+        self._ready: deque[WatchEvent] = deque()
+
+    async def __anext__(self) -> WatchEvent:
+        """Return the next event. Raises Compacted for an expired watch."""
+        while True:
+            if self._ready:
+                return self._ready.popleft()
+            event = await self._watcher.__anext__()
+            if not self._is_selected(event):
+                return event
+            self._fault.reached.set()
+            effect = self._spec["effect"]
+            if effect == "Expire":
+                raise Compacted(event.revision, await self._store.current_revision())
+            if effect == "Duplicate":
+                self._ready.append(event)
+                return event
+            if effect.startswith("Hold"):
+                await _until_deleted(self._fault, self._watcher)
+            if effect == "Hold":
+                return event
+            if effect == "HoldThenExpire":
+                raise Compacted(event.revision, await self._store.current_revision())
+            if effect == "HoldLatest":
+                self._ready.extend(_latest_of([event, *self._watcher.drain()]))
+
+    def drain(self) -> list[WatchEvent]:
+        """Return an empty list: events are read by `__anext__`, which applies the effect."""
+        return []
+
+    def _is_selected(self, event: WatchEvent) -> bool:
+        """Whether the effect applies to the event; only to the first selected event after the skipped ones."""
+        if event.type == EventType.BOOKMARK or self._fault.reached.is_set():
+            return False
+        types = self._spec.get("types")
+        if types and event.type.value not in types:
+            return False
+        namespace, name = _place_of(event)
+        namespaces = self._spec.get("namespaces")
+        if (namespaces and namespace not in namespaces) or not fits_pattern(self._spec.get("names") or (), name):
+            return False
+        self._fault.passed_events += 1
+        return self._fault.passed_events > (self._spec.get("skip") or 0)
+
+
+def _place_of(event: WatchEvent) -> tuple[str, str]:
+    """Return namespace and name of the event's object."""
+    metadata = event.object.parse()["metadata"]
+    return metadata.get("namespace") or "", metadata.get("name") or ""
+
+
+def _latest_of(events: list[WatchEvent]) -> list[WatchEvent]:
+    """Return the latest event of each object, in order. An object that is new and already deleted has no event."""
+    latest: dict[tuple[str, str], WatchEvent] = {}
+    first: dict[tuple[str, str], EventType] = {}
+    for event in events:
+        place = _place_of(event)
+        first.setdefault(place, event.type)
+        latest.pop(place, None)
+        latest[place] = event
+    return [event for place, event in latest.items() if (first[place], event.type) != _NEVER_SEEN]
+
+
+_NEVER_SEEN: Final = (EventType.ADDED, EventType.DELETED)
 
 
 _POLL_INTERVAL: Final = 0.01

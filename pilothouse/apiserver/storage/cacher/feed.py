@@ -134,7 +134,7 @@ class CacheWatchers:
     def followers_behind(self) -> int:
         """Return the number of non-expiring watchers with unread events."""
         everybody = (watcher for watchers in self._by_scope.values() for watcher in watchers)
-        return sum(not watcher.options.expires and not watcher.is_read for watcher in everybody)
+        return sum(not watcher.options.expires and not watcher.is_read and not watcher.is_held for watcher in everybody)
 
     def expire(self, error: Exception) -> None:
         """Close the expiring watchers."""

@@ -270,6 +270,18 @@ class DelegatingWatcher(CacheWatcher):
         # Only the type of the base class is used: every method that a reader calls is overridden.
         self._watcher = watcher
 
+    @property
+    def is_held(self) -> bool:
+        return self._watcher.is_held
+
+    @is_held.setter
+    def is_held(self, held: bool) -> None:
+        self._watcher.is_held = held
+
+    @property
+    def has_unread(self) -> bool:
+        return self._watcher.has_unread
+
     async def __anext__(self) -> WatchEvent:
         return await self._watcher.__anext__()
 
