@@ -22,7 +22,7 @@ from pilothouse.bench.faults.fault import Selector
 from pilothouse.bench.faults.faults import Connections, Faults
 from pilothouse.bench.recording_kind import RECORDING, Recordings
 from pilothouse.bench.request_log import LoggedRequest, RequestLog
-from pilothouse.bench.scope import ServerScope, Traffic
+from pilothouse.bench.scope import ProgramSelection, ServerScope, Traffic
 from pilothouse.bench.served_kind import Owner, ServedKind
 from pilothouse.bench.settled_kind import SETTLED, Quiescence, SettledObjects
 from pilothouse.bench.snapshot_kind import SNAPSHOT, SnapshotObjects
@@ -89,6 +89,25 @@ class Bench:
             return answer
 
         return wrap
+
+    @property
+    def in_flight(self) -> int:
+        """Requests in flight, without held requests."""
+        return self._traffic.in_flight
+
+    @property
+    def requests(self) -> int:
+        """Number of requests so far."""
+        return self._traffic.requests
+
+    @property
+    def changes(self) -> int:
+        """Number of writes so far."""
+        return self._traffic.changes
+
+    def busy_programs(self, selection: ProgramSelection) -> list[str]:
+        """Return the busy programs outside of the server."""
+        return self._traffic.programs.busy(selection)
 
     def log(self, users: Sequence[str]) -> AbstractContextManager[RequestLog]:
         """Log the requests and watch events of these users for the duration of the block."""

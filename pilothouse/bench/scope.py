@@ -52,6 +52,7 @@ class Traffic:
     def __init__(self, server_time: AdjustableTime) -> None:
         self.in_flight = 0
         self.changes = 0
+        self.requests = 0
         self.programs = Programs(server_time)
 
     @contextmanager
@@ -65,6 +66,7 @@ class Traffic:
 
     async def counted(self, request: Request, handler: Handler, *, own: bool) -> Response:
         info = request.info
+        self.requests += info.group != GROUP
         if info.group == GROUP or info.resource in _PERIODIC:
             return await handler(request)
         program = self.programs.of(request) if info.is_resource and not own else None

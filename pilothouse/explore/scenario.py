@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from pilothouse.explore.model import PerturbationKind
-from pilothouse.machinery.codec.yaml import YamlError, parse_yaml, split_documents
+from pilothouse.machinery.codec.yaml import parse_yaml, split_documents
+from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import parse_duration
 from pilothouse.machinery.objects import Json
