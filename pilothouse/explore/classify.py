@@ -240,18 +240,20 @@ _REASONS: Final = {
         "The operator replaces an object that it read before without the resourceVersion of the read, "
         "so the server cannot refuse the write{object}."
     ),
-    BugClass.STALENESS: "The operator trusts its cache for a decision that cannot be undone{object}: {what}.",
+    BugClass.STALENESS: (
+        "The operator trusts its cache for a decision that cannot be undone{object}, but a cache can be old: {what}."
+    ),
     BugClass.LEAK: (
         "The clean-up depends on an event or on memory that is gone after {what}, not on a finalizer or an owner "
         "reference{object}."
     ),
     BugClass.FALSE_STATUS: "The operator discards the error of {point} and reports success{object}.",
     BugClass.CRASH_CONSISTENCY: (
-        "A reconcile takes the result of an earlier write as proof that all writes were made: after {what}, the "
-        "remaining writes are not made{object}."
+        "A reconcile takes the result of an earlier write as proof that all writes were made. After {what}, the "
+        "remaining writes are never made{object}."
     ),
     BugClass.MISSED_EVENT: (
-        "The operator acts on certain events, not on the current state: after {what}, {verb}{object}."
+        "The operator acts on certain events, not on the current state. After {what}, {verb}{object}."
     ),
     BugClass.INVALID_REQUEST: "The server rejects a request of the operator: {message}",
     BugClass.CRASH: "The operator does not handle {what} and ends.",
@@ -279,8 +281,8 @@ def _tail(result: RunResult) -> Iterator[Entry]:
 
 
 _TEXTS: Final = {
-    PerturbationKind.KILL_BEFORE: "a kill of the operator before {point} was committed",
-    PerturbationKind.KILL_AFTER: "a kill of the operator after {point} was committed",
+    PerturbationKind.KILL_BEFORE: "a crash just before {point}",
+    PerturbationKind.KILL_AFTER: "a crash just after {point}",
     PerturbationKind.DOWN_DURING_STEP: "a downtime of the operator during step {step}",
     PerturbationKind.FAIL: "the error {code} for {point}",
     PerturbationKind.TIMEOUT: "a timeout of {point}",
@@ -304,7 +306,7 @@ def describe(perturbation: Perturbation) -> str:
 
     >>> from pilothouse.explore.model import Perturbation, PerturbationKind, Point
     >>> describe(Perturbation(PerturbationKind.KILL_AFTER, Point("create", "secrets", namespace="default")))
-    'a kill of the operator after `create secrets default` was committed'
+    'a crash just after `create secrets default`'
     """
     target = perturbation.target
     return _TEXTS[perturbation.kind].format(

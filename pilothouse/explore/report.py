@@ -64,8 +64,9 @@ def timeline(result: RunResult) -> list[str]:
 
 
 def _rows(result: RunResult) -> Iterator[tuple[str, str]]:
-    """Yield (request, revision), both in the order of the run."""
+    """Yield (request, revision), both in the order of the run. Events of objects that never change are left out."""
     waiting = list(result.changes)
+    changed = {_place(change) for change in result.changes}
     made = {entry.revision for entry in result.timeline if _is_write(entry)}
     for entry in result.timeline:
         seen = max(entry.before, 0 if entry.kind == EntryKind.REQUEST else entry.revision)
@@ -77,7 +78,7 @@ def _rows(result: RunResult) -> Iterator[tuple[str, str]]:
                 yield "", _change(waiting.pop(0))
             if waiting and waiting[0].revision == entry.revision:
                 own = _change(waiting.pop(0))
-        if text := _entry(entry):
+        if (text := _entry(entry)) and (entry.kind != EntryKind.EVENT or (entry.namespace, entry.name) in changed):
             yield text, own
     yield from (("", _change(change)) for change in waiting)
 
@@ -109,10 +110,15 @@ def _entry(entry: Entry) -> str:
 
 def _change(change: Change) -> str:
     obj = change.object if change.object is not None else change.previous or {}
-    metadata = obj.get("metadata") or {}
-    name = "/".join(part for part in (metadata.get("namespace"), metadata.get("name")) if part)
+    name = "/".join(filter(None, _place(change)))
     sign = "-" if change.object is None else "+" if change.previous is None else "~"
     return f"{change.revision} {sign} {obj.get('kind') or change.key} {name}".rstrip()
+
+
+def _place(change: Change) -> tuple[str, str]:
+    """Return namespace and name of the changed object."""
+    metadata = (change.object or change.previous or {}).get("metadata") or {}
+    return metadata.get("namespace") or "", metadata.get("name") or ""
 
 
 def _shorten(lines: list[str]) -> list[str]:

@@ -11,8 +11,8 @@ from pilothouse.explore.model import Perturbation, Verdict
 class Runs(Protocol):
     """The part of an Explorer that shrinking needs."""
 
-    async def run(self, perturbations: Sequence[Perturbation], *, steps: Sequence[int] | None = None) -> Verdict:
-        """Run the scenario, disturbed, and judge the run. `steps` are indices of the steps to perform; None: all."""
+    async def run(self, perturbations: Sequence[Perturbation], steps: Sequence[int] = ()) -> Verdict:
+        """Perform and judge one perturbed run. `steps` are indices of the steps to perform; default: all."""
         ...
 
 

@@ -1,38 +1,53 @@
 """A Cluster has a PersistentVolumeClaim for each of its nodes. Scaling down deletes the claims of removed nodes.
 
-The bug: the number of nodes comes from the cache. A cache that is filled from a lagging API server after a restart
-still has the smaller number, and the operator deletes a claim that is in use, with its data.
+The bug: the number of nodes comes from a list that may be old (resourceVersion 0, as of informers). After a restart
+against a lagging API server, the operator deletes a claim that is in use again, with its data.
 """
 
-from pilothouse.client import Client
-from pilothouse.operator import Json, Manager, Object, Reconciler, kind
+import time
+from typing import Any
+
+from kubernetes import client, config, watch
+from kubernetes.client.exceptions import ApiException
+
+CLUSTERS = ("explore.example.com", "v1", "default", "clusters")
 
 
-@kind(group="explore.example.com", version="v1", status=True)
-class Cluster(Object):
-    nodes: int = 1
-
-
-def claim(name: str) -> Json:
+def claim(name: str, cluster: str) -> dict[str, Any]:
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec}
+    return {"metadata": {"name": name, "labels": {"cluster": cluster}}, "spec": spec}
 
 
-class ClusterReconciler(Reconciler[Cluster]):
-    owns = ["v1 PersistentVolumeClaim"]
+def reconcile(cluster: Any) -> None:
+    core, name = client.CoreV1Api(), cluster["metadata"]["name"]
+    wanted = [f"{name}-{node}" for node in range(cluster["spec"]["nodes"])]
+    for each in wanted:
+        try:
+            core.create_namespaced_persistent_volume_claim("default", claim(each, name))
+        except ApiException as error:
+            if error.status != 409:
+                raise
+    for existing in core.list_namespaced_persistent_volume_claim("default", label_selector=f"cluster={name}").items:
+        if existing.metadata.name not in wanted:
+            core.delete_namespaced_persistent_volume_claim(existing.metadata.name, "default")
 
-    async def reconcile(self, cluster: Cluster) -> None:
-        names = [f"{cluster.metadata.name}-{node}" for node in range(cluster.nodes)]
-        for name in names:
-            await self.apply(cluster, claim(name))
-        for existing in self.list("v1 PersistentVolumeClaim", owner=cluster):
-            if existing["metadata"]["name"] not in names:
-                await self.delete(existing)
 
-
-def manager(client: Client | None = None) -> Manager:
-    return Manager(reconcilers=[ClusterReconciler], config=client)
+def main() -> None:
+    config.load_kube_config()
+    clusters = client.CustomObjectsApi().list_namespaced_custom_object
+    while True:
+        try:
+            listed: Any = clusters(*CLUSTERS, resource_version="0")
+            for cluster in listed["items"]:
+                reconcile(cluster)
+            version = listed["metadata"]["resourceVersion"]
+            for event in watch.Watch().stream(clusters, *CLUSTERS, resource_version=version):
+                if event["type"] != "DELETED":
+                    reconcile(event["object"])
+        except Exception as error:
+            print(error, flush=True)
+            time.sleep(0.1)
 
 
 if __name__ == "__main__":
-    manager().run()
+    main()
