@@ -11,10 +11,12 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from typing import Any
 
 import orjson
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.indexer import NAMESPACE_INDEX, CompactIndexer
 from pilothouse.client.cache.keys import last_known_state, meta_namespace_key, split_meta_namespace_key
 from pilothouse.client.cache.list_watch import ListerWatcher, OpenWatch
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
@@ -35,7 +37,7 @@ from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, nam
 from pilothouse.machinery.selectors import labels
 from pilothouse.machinery.status_error import PilothouseError, StatusError
 from pilothouse.operator.fence import Fence
-from pilothouse.operator.kinds import AnyKind, gvk_of
+from pilothouse.operator.kinds import AnyKind, copy_json, gvk_of
 
 logger = logging.getLogger(__name__)
 
@@ -71,8 +73,16 @@ class AlreadyOwned(PilothouseError):
 class KindCache:
     """Cache of a kind in a cluster: an informer for all namespaces, or an informer for each namespace."""
 
-    def __init__(self, mapping: RESTMapping, informers: dict[str, SharedIndexInformer], clock: Clock) -> None:
+    def __init__(
+        self,
+        mapping: RESTMapping,
+        informers: dict[str, SharedIndexInformer],
+        clock: Clock,
+        *,
+        managed_fields: bool = False,
+    ) -> None:
         self.mapping = mapping
+        self._managed_fields = managed_fields
         self.informers = informers
         """By namespace; "" is the whole cluster."""
         self._fences = {namespace: Fence(_position(informer), clock=clock) for namespace, informer in informers.items()}
@@ -89,19 +99,26 @@ class KindCache:
         return all(informer.has_synced() for informer in self.informers.values())
 
     def get(self, key: str) -> Json | None:
-        """Return the newest known state; None if the object does not exist. The object is shared: do not modify it."""
+        """Return a copy of the newest known state; None if the object does not exist."""
         namespace = self._place(split_meta_namespace_key(key).namespace)
         informer = self.informers.get(namespace)
-        return None if informer is None else self._fences[namespace].visible(key, informer.indexer.get_by_key(key))
+        if informer is None:
+            return None
+        cached = informer.indexer.get_by_key(key)
+        visible = self._fences[namespace].visible(key, cached)
+        return visible if visible is None or visible is cached else copy_json(visible)
 
     def list(self, namespace: str = "", selector: str = "", owner: str = "") -> list[Json]:
-        """Return the objects of a namespace that match the label selector and have an owner with this uid."""
-        matches = labels.parse(selector).matches
+        """Return copies of the objects of a namespace that match the selector and have an owner with this uid."""
+        parsed = labels.parse(selector)
+        matches = parsed.matches
+        exact = [(each.key, each.exact_value) for each in parsed.requirements]
+        parts = [f'"{key}":"{value}"'.encode() for key, value in exact if value is not None]
         found = [
             obj
             for place, informer in self.informers.items()
             if not place or not namespace or place == namespace
-            for obj in self._fenced(place, informer, owner)
+            for obj in self._fenced(place, informer, parts, owner=owner, namespace=namespace)
         ]
         return [
             obj
@@ -111,9 +128,14 @@ class KindCache:
             and (not owner or owner in owner_uids(obj))
         ]
 
-    def _fenced(self, place: str, informer: SharedIndexInformer, owner: str) -> Iterable[Json]:
+    def _fenced(
+        self, place: str, informer: SharedIndexInformer, parts: Sequence[bytes], *, owner: str, namespace: str
+    ) -> Iterable[Json]:
+        """Return candidates: the objects of the owner or of the namespace, with the text of exact label values."""
         indexer, fence = informer.indexer, self._fences[place]
-        cached = indexer.by_index(OWNER_INDEX, owner) if owner else indexer.list()
+        assert isinstance(indexer, CompactIndexer)
+        index = OWNER_INDEX if owner else NAMESPACE_INDEX if namespace else ""
+        cached = indexer.containing(parts, index=index, value=owner or namespace)
         if not len(fence):
             return cached
         states = {meta_namespace_key(obj): obj for obj in cached}
@@ -122,25 +144,27 @@ class KindCache:
             if state is None:
                 states.pop(key, None)
             else:
-                states[key] = state
+                states[key] = copy_json(state)
         return states.values()
 
     def written(self, obj: Json) -> None:
         """Let readers see the result of a write."""
         if fence := self._fences.get(self._place(namespace_of(obj))):
-            fence.written(strip_managed_fields(obj))
+            fence.written(obj if self._managed_fields else strip_managed_fields(obj))
 
     def deleted(self, obj: Json) -> None:
         """Let readers see that the object, by its uid, is gone."""
         if fence := self._fences.get(self._place(namespace_of(obj))):
             fence.deleted(obj)
 
-    def is_applied(self, key: str, body: bytes, manager: str) -> Json | None:
-        """Return the cached object if the same body was applied to it and nobody has changed it since."""
-        applied, state = self._applied.get(key), self.get(key)
-        if applied is None or state is None or applied.body != _digest(manager.encode() + body):
-            return None
-        return state if applied.result == _content(state) else None
+    def is_applied(self, key: str, state: Json, body: bytes, manager: str) -> bool:
+        """Whether the same body was applied to the object, and nobody has changed its state since."""
+        applied = self._applied.get(key)
+        return (
+            applied is not None
+            and applied.body == _digest(manager.encode() + body)
+            and applied.result == _content(state)
+        )
 
     def applied(self, body: bytes, manager: str, result: Json) -> None:
         """Remember the result of an apply."""
@@ -221,6 +245,8 @@ class GuardedTransport:
 class Cluster:
     """Client, caches and kinds of one cluster. `name` is empty for a manager with one cluster.
 
+    Cached objects have no managedFields, unless `managed_fields` is set.
+
     >>> from pilothouse.operator import Cluster
     >>> cluster = Cluster(client)
     >>> (await cluster.mapping("apps/v1 Deployment")).resource.resource
@@ -234,6 +260,7 @@ class Cluster:
         name: str = "",
         namespaces: Sequence[str] = (),
         resync_period: float = 0.0,
+        managed_fields: bool = False,
         clock: Clock = REAL_CLOCK,
     ) -> None:
         self.name = name
@@ -241,9 +268,11 @@ class Cluster:
         self.mapper = RESTMapper(DiscoveryClient(client))
         self._namespaces = tuple(namespaces)
         self._resync_period = resync_period
+        self._managed_fields = managed_fields
         self._clock = clock
         self._caches: dict[GroupVersionKind, KindCache] = {}
         self._mappings: dict[GroupVersionKind, RESTMapping] = {}
+        self._gvks: dict[tuple[Any, Any], GroupVersionKind] = {}  # of served kinds, by (apiVersion, kind)
         self._running: list[asyncio.Task[None]] = []
         self.missing: set[GroupVersionKind] = set()
         """Declared kinds that the server does not serve yet."""
@@ -285,7 +314,7 @@ class Cluster:
         if mapping.kind not in self._caches:
             places = self._namespaces if mapping.namespaced and self._namespaces else ("",)
             informers = {place: self._informer(mapping, place) for place in places}
-            self._caches[mapping.kind] = KindCache(mapping, informers, self._clock)
+            self._caches[mapping.kind] = KindCache(mapping, informers, self._clock, managed_fields=self._managed_fields)
             for informer in informers.values():
                 task = asyncio.ensure_future(informer.run())
                 task.add_done_callback(_log_failure)
@@ -317,9 +346,11 @@ class Cluster:
             name=str(mapping.resource.group_resource),
             resync_period=self._resync_period,
             indexers={OWNER_INDEX: owner_uids},
+            compact=True,
             clock=self._clock,
         )
-        informer.set_transform(strip_managed_fields)
+        if not self._managed_fields:
+            informer.set_transform(strip_managed_fields)
         return informer
 
     async def resource(self, kind: AnyKind, namespace: str = "") -> ResourceClient:
@@ -333,15 +364,15 @@ class Cluster:
         No request is sent if the same object was applied before and the cached object has not changed since. Raises
         ValueError for an owner that cannot own the object, AlreadyOwned, StatusError.
         """
-        gvk = _gvk_of_object(obj)
+        gvk = self._gvk(obj)
         mapping = await self.mapping(gvk)
         body = _with_owner(obj, owner, mapping) if owner is not None else obj
         cache = self._caches.get(mapping.kind)
         key, encoded = meta_namespace_key(body), orjson.dumps(body)
-        if cache is not None:
-            if (state := cache.is_applied(key, encoded, field_manager)) is not None:
+        if cache is not None and (state := cache.get(key)) is not None:
+            if cache.is_applied(key, state, encoded, field_manager):
                 return state
-            _refuse_other_controller(cache.get(key), owner)
+            _refuse_other_controller(state, owner)
         resource = self.client.for_resource(mapping.resource, namespace=namespace_of(body))
         result = await resource.apply(body, field_manager=field_manager, force=force)
         if cache is not None:
@@ -351,43 +382,54 @@ class Cluster:
 
     async def create(self, obj: Json) -> Json:
         """Create an object; return the stored object. Raises AlreadyExists, StatusError."""
-        resource = await self.resource(_gvk_of_object(obj), namespace_of(obj))
+        resource = await self.resource(self._gvk(obj), namespace_of(obj))
         return self._seen(await resource.create(obj))
 
     async def update(self, obj: Json, *, subresource: str = "") -> Json:
         """Replace an object, or a subresource; return the stored object. Raises Conflict, StatusError."""
-        resource = await self.resource(_gvk_of_object(obj), namespace_of(obj))
+        resource = await self.resource(self._gvk(obj), namespace_of(obj))
         return self._seen(await resource.update(obj, subresource=subresource))
 
     async def patch(self, obj: Json, patch: Json, *, subresource: str = "") -> Json:
         """Send a merge patch; return the stored object. Raises StatusError."""
-        resource = await self.resource(_gvk_of_object(obj), namespace_of(obj))
+        resource = await self.resource(self._gvk(obj), namespace_of(obj))
         result = await resource.patch(name_of(obj), patch, PatchType.MERGE, subresource=subresource)
         return self._seen(result)
 
     async def read(self, obj: Json) -> Json:
         """Return the newest state from the API server. Raises NotFound, StatusError."""
-        resource = await self.resource(_gvk_of_object(obj), namespace_of(obj))
+        resource = await self.resource(self._gvk(obj), namespace_of(obj))
         return self._seen(await resource.get(name_of(obj)))
 
     async def delete(self, obj: Json, options: DeleteOptions) -> None:
         """Delete an object. Raises NotFound, StatusError."""
-        resource = await self.resource(_gvk_of_object(obj), namespace_of(obj))
+        resource = await self.resource(self._gvk(obj), namespace_of(obj))
         result = await resource.delete(name_of(obj), options)
         if result.get("kind") != "Status" and is_kept(result):
             self._seen(result)
-        elif cache := self._caches.get(_gvk_of_object(obj)):
+        elif cache := self._caches.get(self._gvk(obj)):
             known = cache.get(meta_namespace_key(obj))
             if known is not None:
                 cache.deleted(known)
 
     def gone(self, obj: Json) -> None:
         """Record that the object no longer exists."""
-        if cache := self._caches.get(_gvk_of_object(obj)):
+        if cache := self._caches.get(self._gvk(obj)):
             cache.deleted(obj)
 
+    def _gvk(self, obj: Json) -> GroupVersionKind:
+        names = obj.get("apiVersion"), obj.get("kind")
+        if (known := self._gvks.get(names)) is not None:
+            return known
+        if not names[0] or not names[1]:
+            raise ValueError(f"the object {name_of(obj)!r} needs apiVersion and kind")
+        known = gvk_of(f"{names[0]} {names[1]}")
+        if known in self._mappings:
+            self._gvks[names] = known
+        return known
+
     def _seen(self, obj: Json) -> Json:
-        if cache := self._caches.get(_gvk_of_object(obj)):
+        if cache := self._caches.get(self._gvk(obj)):
             cache.written(obj)
         return obj
 
@@ -401,12 +443,6 @@ def is_kept(obj: Json) -> bool:
     """Whether an object that is being deleted still exists: finalizers or a grace period keep it."""
     meta = obj.get("metadata") or {}
     return bool(meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"))
-
-
-def _gvk_of_object(obj: Json) -> GroupVersionKind:
-    if not obj.get("apiVersion") or not obj.get("kind"):
-        raise ValueError(f"the object {name_of(obj)!r} needs apiVersion and kind")
-    return gvk_of(f"{obj['apiVersion']} {obj['kind']}")
 
 
 def _with_owner(obj: Json, owner: Json, mapping: RESTMapping) -> Json:
@@ -430,9 +466,9 @@ def _with_owner(obj: Json, owner: Json, mapping: RESTMapping) -> Json:
     return {**obj, "metadata": {**meta, "ownerReferences": [*others, controller_ref(owner)]}}
 
 
-def _refuse_other_controller(state: Json | None, owner: Json | None) -> None:
-    controller = None if state is None else controller_of(state)
-    if state is not None and controller is not None and owner is not None and controller.get("uid") != uid_of(owner):
+def _refuse_other_controller(state: Json, owner: Json | None) -> None:
+    controller = controller_of(state)
+    if controller is not None and owner is not None and controller.get("uid") != uid_of(owner):
         raise AlreadyOwned(
             f"{state['kind']} {meta_namespace_key(state)} is controlled by {controller['kind']} {controller['name']}"
         )

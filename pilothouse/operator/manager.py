@@ -78,7 +78,8 @@ class Manager:
     `clusters` names several clusters instead; the first holds the lease. `namespaces` restricts the caches of
     namespaced kinds. `leader_election` is True, a lease name, or "namespace/name". `bind` is the address of /healthz,
     /readyz and /metrics: by default :8080 for `run`, and none for `async with`. `install_crds` applies the definitions
-    of the reconcilers' kinds at start. `webhooks` is the address of declared webhooks; by default, a pod serves them
+    of the reconcilers' kinds at start. `managed_fields` keeps metadata.managedFields in the caches, which need more
+    memory then. `webhooks` is the address of declared webhooks; by default, a pod serves them
     for the Service with the manager's name, and other processes serve them for an API server on the same machine.
 
     >>> import asyncio
@@ -113,6 +114,7 @@ class Manager:
         install_crds: bool = False,
         graceful_shutdown_timeout: float = 30.0,
         resync_period: float = 0.0,
+        managed_fields: bool = False,
         qps: float = 0.0,
         runnables: Sequence[Runnable] = (),
         clock: Clock = REAL_CLOCK,
@@ -134,6 +136,7 @@ class Manager:
         self._election, self._election_times = leader_election, election_times
         self._shutdown_timeout = graceful_shutdown_timeout
         self._resync_period, self._qps, self._clock = resync_period, qps, clock
+        self._managed_fields = managed_fields
         self._stop = asyncio.Event()
         self._opened = AsyncExitStack()
         self._clusters: dict[str, Cluster] = {}
@@ -253,6 +256,7 @@ class Manager:
                 name=name,
                 namespaces=self.namespaces,
                 resync_period=self._resync_period,
+                managed_fields=self._managed_fields,
                 clock=self._clock,
             )
         self._controllers = [
@@ -390,7 +394,7 @@ class Manager:
         first = next(iter(self._clusters.values()))
         own = [controller.reconciler for controller in self._controllers if controller.cluster is first]
         own += [_bound(each, first, self.name) for each in self._reconcilers if is_webhooks_only(type(each))]
-        self._webhooks = WebhookServer.of(self.name, own, options, registry=self.registry)
+        self._webhooks = WebhookServer.of(self.name, own, options, registry=self.registry, clock=self._clock)
         await self._webhooks.start(client)
         logger.info("serving webhooks on port %d", self._webhooks.port)
 

@@ -153,7 +153,7 @@ class Reconciler(Generic[T]):
         Raises LookupError for a kind that is neither reconciled, owned, watched nor in `reads`.
         """
         state = self.cluster.cached(kind).get(str(ObjectName(namespace, name)))
-        return None if state is None else reader_of(kind)(copy_json(state))
+        return None if state is None else reader_of(kind)(state)
 
     @overload
     def list(self, kind: type[K], namespace: str = "", *, selector: str = "", owner: Any = None) -> list[K]: ...
@@ -168,7 +168,7 @@ class Reconciler(Generic[T]):
         """
         read = reader_of(kind)
         uid = uid_of(stored_json(owner)) if owner is not None else ""
-        return [read(copy_json(state)) for state in self.cluster.cached(kind).list(namespace, selector, uid)]
+        return [read(state) for state in self.cluster.cached(kind).list(namespace, selector, uid)]
 
     async def apply(self, owner: Any, obj: Any, *, force: bool = True) -> Any:
         """Apply an object (server-side apply) with `owner` as its controller; return the stored object.

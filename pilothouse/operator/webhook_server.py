@@ -26,6 +26,7 @@ from pilothouse.apiserver.serving.tls_context import TlsFiles
 from pilothouse.apiserver.serving.tls_options import KeyPair
 from pilothouse.builder.certificates import ServingCertificate
 from pilothouse.builder.extension_service import ExtensionService
+from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.config.kubeconfig import SERVICE_ACCOUNT
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed
@@ -119,6 +120,7 @@ class WebhookServer:
         options: WebhookOptions,
         *,
         registry: CollectorRegistry | None = None,
+        clock: Clock = REAL_CLOCK,
     ) -> None:
         """Create the server. `name` is the name of the webhook configurations, `reviewers` are the handlers by path,
         `converted` are the names of the CustomResourceDefinitions whose conversions this server serves.
@@ -128,6 +130,8 @@ class WebhookServer:
         self._reviewers = reviewers
         self._converted = converted
         self._options = options
+        self._clock = clock
+        self._former: dict[str, Json | None] = {}  # conversions of definitions before ours, by name
         self._metrics = WebhookMetrics(registry) if registry is not None else None
         self._server: Server | None = None
         self._client: Client | None = None
@@ -143,12 +147,15 @@ class WebhookServer:
         options: WebhookOptions,
         *,
         registry: CollectorRegistry | None = None,
+        clock: Clock = REAL_CLOCK,
     ) -> WebhookServer:
         """Return the server of all webhooks of the reconcilers."""
         types = [type(reconciler) for reconciler in reconcilers]
         webhooks = [hook for each in types for hook in admission_webhooks(each)]
         converted = {definition_name(kind_of_reconciler(each)) for each in types if conversions(each)}
-        return cls(name, webhooks, reviewers_of(reconcilers), sorted(converted), options, registry=registry)
+        return cls(
+            name, webhooks, reviewers_of(reconcilers), sorted(converted), options, registry=registry, clock=clock
+        )
 
     @property
     def port(self) -> int:
@@ -180,7 +187,10 @@ class WebhookServer:
             self._tasks.append(asyncio.create_task(self._made.renew(self._publish_again)))
 
     async def stop(self) -> None:
-        """Let reviews in progress finish, and stop serving. Configurations with the URL of this server are deleted."""
+        """Let reviews in progress finish, and stop serving.
+
+        Outside of a cluster, the webhook configurations are deleted, and the definitions get their former conversion.
+        """
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -196,7 +206,7 @@ class WebhookServer:
         namespace, _, service = self._options.service.partition("/")
         place = ExtensionService("", (), service or self._name, namespace)
         addresses = frozenset() if self._options.service else frozenset((self._options.host,))
-        self._made = ServingCertificate(Path(self._folder.name), place, addresses)
+        self._made = ServingCertificate(Path(self._folder.name), place, addresses, clock=self._clock)
         if self._options.service:
             await self._made.share(client)
         await asyncio.to_thread(self._made.keep)
@@ -229,9 +239,11 @@ class WebhookServer:
         return {"url": f"{self.url}{path}", "caBundle": self._ca}
 
     async def _keep_published(self, complete: bool) -> None:
-        """Publish the CA again and again: configurations may be created later, or replaced."""
+        """Publish the CA again and again: configurations may be created later or replaced, and the CA may change."""
         while True:
-            await asyncio.sleep(_PUBLISH_EVERY if complete else _RETRY_AFTER)
+            await self._clock.sleep(_PUBLISH_EVERY if complete else _RETRY_AFTER)
+            if self._made is not None and self._options.service:
+                await self._made.refresh()
             complete = await self._publish()
 
     async def _publish_again(self) -> None:
@@ -253,8 +265,13 @@ class WebhookServer:
         for obj in webhook_configurations(self._name, self._webhooks, self._client_config):
             resource = client.resource(f"{REGISTRATION}/v1", f"{obj['kind'].lower()}s")
             await resource.apply(obj, field_manager=self._name, force=True)
-        patch = {"spec": {"conversion": conversion_of(self._client_config(CONVERT_PATH))}}
-        return await self._patch_definitions(client, patch)
+        conversion = conversion_of(self._client_config(CONVERT_PATH))
+        definitions = client.resource("apiextensions.k8s.io/v1", "customresourcedefinitions")
+        for name in self._converted:
+            if name not in self._former:
+                with suppress(NotFound):
+                    self._former[name] = (await definitions.get(name))["spec"].get("conversion")
+        return await self._patch_definitions(client, {"spec": {"conversion": conversion}})
 
     async def _uninstall(self) -> None:
         if self._client is not None and self._server is not None and not self._options.service:
@@ -262,6 +279,28 @@ class WebhookServer:
                 with suppress(StatusError, ConnectionFailed):
                     resource = self._client.resource(f"{REGISTRATION}/v1", f"{type_}webhookconfigurations")
                     await resource.delete(self._name)
+            await self._restore_conversions(self._client)
+
+    async def _restore_conversions(self, client: Client) -> None:
+        """Restore the conversions that the definitions had before, unless another program has replaced ours."""
+        definitions = client.resource("apiextensions.k8s.io/v1", "customresourcedefinitions")
+        ours = self._client_config(CONVERT_PATH)["url"]
+        for name, former in self._former.items():
+            with suppress(StatusError, ConnectionFailed):
+                current = await definitions.get(name)
+                conversion = current["spec"].get("conversion") or {}
+                if _conversion_url(conversion) == ours:
+                    await definitions.patch(name, {"spec": {"conversion": self._former_conversion(former)}})
+
+    def _former_conversion(self, former: Json | None) -> Json:
+        """Return a merge patch; without conversion if a stopped manager on this host was called before."""
+        host = self.url.rpartition(":")[0]
+        webhook = (former or {}).get("webhook")
+        url = _conversion_url(former or {})
+        if not webhook or (url.startswith(f"{host}:") and url.endswith(CONVERT_PATH)):
+            return {"strategy": "None", "webhook": None}
+        cleared = dict.fromkeys(("url", "service", "caBundle"))
+        return {"strategy": "Webhook", "webhook": {**webhook, "clientConfig": {**cleared, **webhook["clientConfig"]}}}
 
     async def _inject(self, client: Client) -> bool:
         """Set the caBundle of the existing configurations."""
@@ -294,6 +333,10 @@ class WebhookServer:
             except NotFound:
                 complete = False
         return complete
+
+
+def _conversion_url(conversion: Json) -> str:
+    return ((conversion.get("webhook") or {}).get("clientConfig") or {}).get("url") or ""
 
 
 async def _answer(request: Request, reviewer: Reviewer) -> Response:

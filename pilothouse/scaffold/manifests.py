@@ -143,7 +143,7 @@ def _cluster_rules(place: ExtensionService, watched: Iterable[GroupVersionResour
 
 def _namespace_rules(place: ExtensionService) -> Iterator[Json]:
     yield rule("", "secrets", "create")  # the CA that all replicas share
-    yield {**rule("", "secrets", "get"), "resourceNames": [f"{place.name}-ca"]}
+    yield {**rule("", "secrets", "get", "update"), "resourceNames": [f"{place.name}-ca"]}
     yield rule("coordination.k8s.io", "leases", "create")
     yield {**rule("coordination.k8s.io", "leases", "get", "update"), "resourceNames": [place.name]}
 

@@ -114,7 +114,7 @@ class Operator:
             yield {**rule("coordination.k8s.io", "leases", "get", "update"), "resourceNames": [self.lease]}
         if self.serves_webhooks:
             yield rule("", "secrets", "create")  # the CA that all replicas share
-            yield {**rule("", "secrets", "get"), "resourceNames": [f"{self.name}-ca"]}
+            yield {**rule("", "secrets", "get", "update"), "resourceNames": [f"{self.name}-ca"]}
 
     def _deployment(self) -> Json:
         labels = {"app": self.name}

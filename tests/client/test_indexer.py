@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.client.cache.indexer import NAMESPACE_INDEX, Indexer, Lister, namespace_index
+from pilothouse.client.cache.indexer import NAMESPACE_INDEX, CompactIndexer, Indexer, Lister, namespace_index
 from pilothouse.client.cache.keys import (
     DeletedFinalStateUnknown,
     deletion_handling_key,
@@ -16,7 +16,7 @@ from pilothouse.client.cache.keys import (
 )
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, labels_of
 
 
 def obj(name: str, namespace: str = "", **labels: str) -> Json:
@@ -104,3 +104,38 @@ def test_a_lister_selects_by_namespace_and_labels(indexed: bool) -> None:
     assert lister.namespace("two").get("a") == obj("a", "two", app="x")
     with pytest.raises(NotFound, match='pods "b" not found'):
         lister.namespace("two").get("b")
+
+
+NAMES, LABELS = st.sampled_from("abcd"), st.dictionaries(st.sampled_from("xy"), st.sampled_from("12"))
+CHANGES = st.lists(st.tuples(st.sampled_from(["update", "delete", "replace"]), NAMES, st.sampled_from("np"), LABELS))
+
+
+@given(CHANGES)
+def test_a_compact_indexer_reads_as_an_indexer(changes: list[tuple[str, str, str, dict[str, str]]]) -> None:
+    by_label = {"label": lambda obj: list(labels_of(obj).values())}
+    plain, compact = Indexer(by_label), CompactIndexer(by_label)
+    for change, name, namespace, labels in changes:
+        changed: Json = {"metadata": {"name": name, "namespace": namespace, "labels": labels}}
+        for indexer in (plain, compact):
+            if change == "update":
+                indexer.add(changed)
+            elif change == "delete":
+                indexer.delete(f"{namespace}/{name}")
+            else:
+                indexer.replace([changed])
+        assert (compact.list(), compact.list_keys(), len(compact)) == (plain.list(), plain.list_keys(), len(plain))
+        assert compact.index_values("label") == plain.index_values("label")
+        assert compact.get(changed) == plain.get(changed)
+        for value in "12":
+            assert compact.index_keys("label", value) == plain.index_keys("label", value)
+            found = compact.containing([f'"x":"{value}"'.encode()], index="label", value=value)
+            assert sorted(map(meta_namespace_key, found)) == sorted(
+                meta_namespace_key(one) for one in plain.by_index("label", value) if labels_of(one).get("x") == value
+            )
+    for indexer in (plain, compact):
+        indexer.add_indexers({"namespace": namespace_index})
+    assert compact.index_values("namespace") == plain.index_values("namespace")
+    if len(compact):
+        [first, *_] = compact.list()
+        first["metadata"]["name"] = "changed"  # a copy
+        assert compact.list() == plain.list()

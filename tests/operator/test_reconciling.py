@@ -27,6 +27,7 @@ from pilothouse.operator import (
     definitions,
     kind,
 )
+from pilothouse.operator.cluster import KindCache
 from pilothouse.operator.types import BuiltinKind
 from pilothouse.testing import API, server
 
@@ -94,6 +95,14 @@ class Harbour:
         await self.client.resource("v1", "namespaces").create({"metadata": {"name": self.namespace}})
         options.setdefault("namespaces", [self.namespace])
         async with Manager(reconcilers, config=self.api.client(in_process=True), **options) as manager:
+            await soon(manager.wait_ready())
+            yield manager
+
+    @asynccontextmanager
+    async def manager_of_all(self, *reconcilers: Any) -> AsyncIterator[Manager]:
+        """A manager of all namespaces, with managedFields in its caches."""
+        options = {"config": self.api.client(in_process=True), "managed_fields": True, "name": "of-all"}
+        async with Manager([type(one) for one in reconcilers], **options) as manager:
             await soon(manager.wait_ready())
             yield manager
 
@@ -351,6 +360,106 @@ async def test_a_reconcile_sees_its_own_writes(harbour: Harbour) -> None:
             await harbour.has_condition("ann", f"Seen{crew}")
         errors = manager.registry.get_sample_value("controller_runtime_reconcile_errors_total", {"controller": "boat"})
         assert errors == 0
+
+
+async def test_cached_objects_are_selected_by_namespace_labels_and_owner(harbour: Harbour) -> None:
+    class Selecting(Reconciler[Boat]):
+        reads = ["v1 ConfigMap"]
+
+    reconciler = Selecting()
+    elsewhere = harbour.client.resource("v1", "configmaps", namespace="default")
+    options = {"namespaces": [harbour.namespace, "default"]}
+    async with harbour.manager(reconciler, **options) as manager, harbour.manager_of_all(reconciler) as everywhere:
+        owner = await harbour.boat("ann")
+        reference = {"apiVersion": BOATS, "kind": "Boat", "name": "ann", "uid": owner["metadata"]["uid"]}
+        for name, labels in (("a", {"app": "web"}), ("b", {"app": "web", "tier": "1"}), ("c", {"tier": "1"})):
+            await harbour.maps.create({"metadata": {"name": name, "labels": labels, "ownerReferences": [reference]}})
+        await elsewhere.create({"metadata": {"name": f"d-{harbour.namespace}", "labels": {"app": "web"}}})
+        for managed, places in ((manager, {harbour.namespace, "default"}), (everywhere, None)):
+            cache = managed.cluster().cached("v1 ConfigMap")
+            assert places is None or set(cache.informers) == places
+
+            def names(cache: KindCache = cache, **selected: str) -> set[str]:
+                found = (one["metadata"]["name"] for one in cache.list(**selected))
+                return {name for name in found if name in "abc" or name.endswith(harbour.namespace)}
+
+            await eventually(lambda names=names: len(names()) == 4)
+            assert names(selector="app=web") == {"a", "b", f"d-{harbour.namespace}"}
+            assert names(selector="app=web", namespace=harbour.namespace) == {"a", "b"}
+            assert names(selector="app in (web),tier") == {"b"}
+            assert names(selector="tier!=1", namespace=harbour.namespace) == {"a"}
+            assert names(owner=owner["metadata"]["uid"], selector="tier") == {"b", "c"}
+            assert names(namespace="nowhere") == set()
+        copy = manager.cluster().cached("v1 ConfigMap").get(f"{harbour.namespace}/a")
+        assert copy is not None
+        copy["metadata"]["labels"].clear()
+        assert "managedFields" not in copy["metadata"]
+        again = everywhere.cluster().cached("v1 ConfigMap").get(f"{harbour.namespace}/a")
+        assert again is not None
+        assert again["metadata"]["labels"] == {"app": "web"}
+        assert again["metadata"]["managedFields"]
+
+
+async def test_retries_follow_the_rate_limiter_of_the_reconciler(harbour: Harbour) -> None:
+    class Recorded:
+        def __init__(self) -> None:
+            self.asked: list[str] = []
+
+        def when(self, item: str) -> float:
+            self.asked.append(item)
+            return 0.0
+
+        def forget(self, item: str) -> None:
+            self.asked.append(f"forget {item}")
+
+        def num_requeues(self, item: str) -> int:
+            return self.asked.count(item)
+
+    limiter = Recorded()
+
+    class Failing(Reconciler[Boat]):
+        calls = 0
+
+        def rate_limiter(self) -> Any:
+            return limiter
+
+        async def reconcile(self, boat: Boat) -> Result | None:
+            self.calls += 1
+            if self.calls < 3:
+                raise ValueError("not yet")
+            boat.status.conditions.set(Condition("Ready", True, "Third"))
+            return Result(requeue=self.calls == 3)
+
+    async with harbour.manager(Failing) as manager:
+        await harbour.boat("ann")
+        await harbour.has_condition("ann", "Third")
+        await idle(manager)
+    key = f"{harbour.namespace}/ann"
+    assert limiter.asked[:3] == [key, key, key]
+    assert limiter.asked[-1] == f"forget {key}"
+
+
+async def test_a_mapping_function_may_be_a_coroutine(harbour: Harbour) -> None:
+    async def boats_of(config: Json) -> list[str]:
+        await asyncio.sleep(0)
+        return [f"{harbour.namespace}/{name}" for name in config["data"]]
+
+    class Mapping(Reconciler[Boat]):
+        watches = [Watch("v1 ConfigMap", to=boats_of, predicates=[lambda event: "data" in event.object])]
+        concurrency = 4
+
+        async def reconcile(self, boat: Boat) -> None:
+            known = self.get("v1 ConfigMap", "crews", boat.metadata.namespace)
+            crew = (known or {"data": {}})["data"].get(boat.metadata.name, "None")
+            boat.status.conditions.set(Condition("Ready", True, f"Crew{crew}"))
+
+    async with harbour.manager(Mapping):
+        for name in ("ann", "bob"):
+            await harbour.boat(name)
+        await harbour.maps.create({"metadata": {"name": "empty"}})
+        await harbour.maps.create({"metadata": {"name": "crews"}, "data": {"ann": "One", "bob": "Two"}})
+        await harbour.has_condition("ann", "CrewOne")
+        await harbour.has_condition("bob", "CrewTwo")
 
 
 async def test_an_apply_that_changes_nothing_sends_nothing_until_somebody_changes_the_object(harbour: Harbour) -> None:

@@ -5,14 +5,22 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from awaiting import until
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from patience import PATIENCE
 
-from pilothouse.client import Client
+from pilothouse.client import Client, ResourceClient
+from pilothouse.client.clock import REAL_CLOCK
+from pilothouse.client.fake_clock import FakeClock
+from pilothouse.controlplane.certificates.issue import AUTHORITY_LIFE, LEAF_LIFE
 from pilothouse.errors import Invalid, StatusError
 from pilothouse.kinds.conditions import is_true
 from pilothouse.machinery.field import required
@@ -59,7 +67,9 @@ async def serving(
     client: Client, *webhooks: tuple[AdmissionWebhook, Any], options: WebhookOptions = LOCAL, **more: Any
 ) -> AsyncIterator[WebhookServer]:
     reviewers = {hook.path: review for hook, review in webhooks} | more.get("reviewers", {})
-    made = WebhookServer("demo", [hook for hook, _ in webhooks], reviewers, more.get("converted", ()), options)
+    clock = more.get("clock", REAL_CLOCK)
+    hooks = [hook for hook, _ in webhooks]
+    made = WebhookServer("demo", hooks, reviewers, more.get("converted", ()), options, clock=clock)
     await made.start(client)
     try:
         yield made
@@ -134,6 +144,18 @@ async def test_versions_are_converted_by_the_operator(client: Client) -> None:
         boat = {"apiVersion": "demo.example.com/v1alpha1", "kind": "Boat", "metadata": {"name": "ann"}}
         await old.create({**boat, "spec": {"long": 7}})
         assert (await new.get("ann"))["spec"] == {"length": 7}
+    conversion = (await definitions.get("boats.demo.example.com"))["spec"]["conversion"]
+    assert conversion == {"strategy": "None"}
+    elsewhere = conversion_of({"url": "https://elsewhere.example.com/convert", "caBundle": ""})
+    await definitions.patch("boats.demo.example.com", {"spec": {"conversion": elsewhere}})
+    async with serving(client, **more):
+        assert await conversion_url(definitions) != "https://elsewhere.example.com/convert"
+    assert await conversion_url(definitions) == "https://elsewhere.example.com/convert"
+
+
+async def conversion_url(definitions: ResourceClient) -> str:
+    definition = await definitions.get("boats.demo.example.com")
+    return str(definition["spec"]["conversion"]["webhook"]["clientConfig"]["url"])
 
 
 async def test_in_a_cluster_the_ca_is_shared_and_injected(client: Client) -> None:
@@ -156,6 +178,75 @@ async def test_in_a_cluster_the_ca_is_shared_and_injected(client: Client) -> Non
                 await handshake(port, bundle)
         [again] = (await resource.get("demo"))["webhooks"]
         assert again["clientConfig"] == injected["clientConfig"]
+
+
+async def test_certificate_and_ca_are_renewed_and_the_injected_ca_follows(client: Client) -> None:
+    """A second replica keeps serving; both present certificates of the CA that the configuration trusts."""
+
+    def check(obj: Json) -> None:
+        pass
+
+    hook, _ = webhook(check, failure_policy="Ignore")
+    [configuration] = webhook_configurations("demo", [hook], lambda path: {"url": f"https://demo.example.com{path}"})
+    resource = client.resource("admissionregistration.k8s.io/v1", "validatingwebhookconfigurations")
+    secrets = client.resource("v1", "secrets", namespace="default")
+    await resource.create(configuration)
+    clock = FakeClock(time.time())
+    options: dict[str, Any] = {"options": IN_CLUSTER, "clock": clock}
+
+    async def trusted() -> list[x509.Certificate]:
+        [injected] = (await resource.get("demo"))["webhooks"]
+        return x509.load_pem_x509_certificates(base64.b64decode(injected["clientConfig"]["caBundle"]))
+
+    async def follows(*servers: WebhookServer) -> tuple[list[x509.Certificate], set[int]]:
+        """Wait until every server presents a valid certificate of the first trusted CA."""
+        now = datetime.fromtimestamp(clock.wall(), UTC)
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                authorities = await trusted()
+                leaves = [await presented(one.port) for one in servers]
+                if all(is_issued_by(leaf, authorities[0]) and now < leaf.not_valid_after_utc for leaf in leaves):
+                    return authorities, {leaf.serial_number for leaf in leaves}
+                await clock.wait_for_timers(2)
+                clock.advance(61)
+
+    async with serving(client, webhook(check), **options) as one, serving(client, webhook(check), **options) as other:
+        [ca], first = await follows(one, other)
+        clock.advance(LEAF_LIFE.total_seconds())
+        renewed, second = await follows(one, other)
+        assert (renewed, first & second) == ([ca], set())
+        clock.advance((AUTHORITY_LIFE - 2 * LEAF_LIFE + timedelta(days=1)).total_seconds())
+        async with asyncio.timeout(PATIENCE):
+            while len(await trusted()) == 1:
+                await clock.wait_for_timers(2)
+                clock.advance(61)
+        [new, old], third = await follows(one, other)
+        assert (old, second & third) == (ca, set())
+        await secrets.delete("demo-ca")
+        async with asyncio.timeout(PATIENCE):
+            while new in await trusted():
+                await clock.wait_for_timers(2)
+                clock.advance(61)
+        authorities, _ = await follows(one, other)
+        secret = await secrets.get("demo-ca")
+        assert x509.load_pem_x509_certificates(base64.b64decode(secret["data"]["ca.crt"])) == authorities
+
+
+async def presented(port: int) -> x509.Certificate:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+    certificate = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    writer.close()
+    return x509.load_der_x509_certificate(certificate)
+
+
+def is_issued_by(leaf: x509.Certificate, authority: x509.Certificate) -> bool:
+    try:
+        leaf.verify_directly_issued_by(authority)
+    except (ValueError, InvalidSignature):
+        return False
+    return True
 
 
 async def handshake(port: int, bundle: str) -> None:

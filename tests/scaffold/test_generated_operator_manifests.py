@@ -153,7 +153,7 @@ def test_the_roles_follow_from_the_declared_use(capsys: pytest.CaptureFixture[st
     }
     own = [(rule["resources"], rule["verbs"], rule.get("resourceNames")) for rule in one(objects, "Role")["rules"]]
     assert (["leases"], ["get", "update"], ["fleets"]) in own
-    assert (["secrets"], ["get"], ["fleets-ca"]) in own
+    assert (["secrets"], ["get", "update"], ["fleets-ca"]) in own
 
 
 @pytest.mark.usefixtures("folder")

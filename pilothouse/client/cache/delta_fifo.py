@@ -16,12 +16,16 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Protocol, TypeAlias
 
-from pilothouse.client.cache.keys import DeletedFinalStateUnknown, meta_namespace_key
+from pilothouse.client.cache.keys import DeletedFinalStateUnknown, decoded, encoded, meta_namespace_key
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 Transform: TypeAlias = Callable[[Json], Json]
 """Transform an object before any reader sees it; may modify in place. Must be idempotent and fast."""
+
+
+Held: TypeAlias = Json | bytes
+"""An object, or its JSON text in a compact queue."""
 
 
 class DeltaType(Enum):
@@ -39,7 +43,7 @@ class Delta:
     """Change and the resulting object; for a deletion, the last state or a tombstone."""
 
     type: DeltaType
-    object: Json | DeletedFinalStateUnknown
+    object: Held | DeletedFinalStateUnknown
 
 
 Process: TypeAlias = Callable[[str, list[Delta], bool], None]
@@ -58,9 +62,13 @@ class DeltaFIFO:
     _queue: deque[str]  # the keys of _items, each once, in processing order
     _initial: int  # items of the first replace that are not popped yet
 
-    def __init__(self, known_objects: KnownObjects, *, transform: Transform | None = None) -> None:
+    def __init__(
+        self, known_objects: KnownObjects, *, transform: Transform | None = None, compact: bool = False
+    ) -> None:
+        """A compact queue holds the objects of a list as JSON text, so that a long list needs less memory."""
         self._known = known_objects
         self._transform = transform
+        self._compact = compact
         self._items = {}
         self._queue = deque()
         self._initial = 0
@@ -82,13 +90,18 @@ class DeltaFIFO:
         if key in self._items or self._known.get_by_key(key) is not None:
             self._enqueue(key, DeltaType.DELETED, self._transformed(obj))
 
-    def replace(self, objects: Iterable[Json]) -> None:
-        """Queue every object as Replaced, and every other known object as Deleted."""
+    def hold(self, obj: Json) -> Held:
+        """Return the transformed object in the form in which it waits."""
+        transformed = self._transformed(obj)
+        return encoded(transformed) if self._compact else transformed
+
+    def replace(self, objects: Iterable[Held]) -> None:
+        """Queue every object as Replaced, and every other known object as Deleted. `hold` made the bytes, if any."""
         present = set()
         for obj in objects:
-            key = meta_namespace_key(obj)
+            key = meta_namespace_key(decoded(obj))
             present.add(key)
-            self._enqueue(key, DeltaType.REPLACED, self._transformed(obj))
+            self._enqueue(key, DeltaType.REPLACED, obj if isinstance(obj, bytes) else self.hold(obj))
         missing = [key for key in self._items if key not in present]
         missing += [key for key in self._known.list_keys() if key not in present and key not in self._items]
         for key in missing:
@@ -100,7 +113,7 @@ class DeltaFIFO:
         for key in self._known.list_keys():
             obj = self._known.get_by_key(key)
             if obj is not None and key not in self._items:
-                self._enqueue(key, DeltaType.SYNC, obj)
+                self._enqueue(key, DeltaType.SYNC, encoded(obj) if self._compact else obj)
 
     def pop(self, process: Process) -> None:
         """Process the deltas of the oldest object. Raises IndexError if the queue is empty."""
@@ -131,7 +144,7 @@ class DeltaFIFO:
     def _transformed(self, obj: Json) -> Json:
         return obj if self._transform is None else self._transform(obj)
 
-    def _enqueue(self, key: str, type_: DeltaType, obj: Json | DeletedFinalStateUnknown) -> None:
+    def _enqueue(self, key: str, type_: DeltaType, obj: Held | DeletedFinalStateUnknown) -> None:
         deltas = self._items.get(key)
         if deltas is None:
             self._items[key] = [Delta(type_, obj)]
@@ -147,7 +160,7 @@ class DeltaFIFO:
         if key not in self._items:
             return self._known.get_by_key(key)
         newest = self._items[key][-1].object
-        return newest.obj if isinstance(newest, DeletedFinalStateUnknown) else newest
+        return newest.obj if isinstance(newest, DeletedFinalStateUnknown) else decoded(newest)
 
     def _set_populated(self, initial: int) -> None:
         if not self._populated:

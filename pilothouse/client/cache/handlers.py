@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias
 
-from pilothouse.client.cache.keys import DeletedFinalStateUnknown, last_known_state
+from pilothouse.client.cache.keys import DeletedFinalStateUnknown, decoded, last_known_state
 from pilothouse.client.clock import Clock
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.event_loop import yield_to_loop
@@ -108,19 +108,21 @@ class FilteringResourceEventHandler:
 
 @dataclass(slots=True)
 class AddNotification:
-    obj: Json
+    obj: Json | bytes
     is_in_initial_list: bool
 
     def deliver(self, handler: ResourceEventHandler) -> MaybeAwaitable:
+        self.obj = decoded(self.obj)
         return handler.on_add(self.obj, self.is_in_initial_list)
 
 
 @dataclass(slots=True)
 class UpdateNotification:
     old: Json
-    new: Json
+    new: Json | bytes
 
     def deliver(self, handler: ResourceEventHandler) -> MaybeAwaitable:
+        self.new = decoded(self.new)
         return handler.on_update(self.old, self.new)
 
 

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 from pilothouse.client import garbage_collection
 from pilothouse.client.cache import list_watch
@@ -43,7 +43,7 @@ class ReflectorStore(Protocol):
     def add(self, obj: Json) -> None: ...
     def update(self, obj: Json) -> None: ...
     def delete(self, obj: Json) -> None: ...
-    def replace(self, objects: list[Json]) -> None: ...
+    def replace(self, objects: list[Any]) -> None: ...
     def resync(self) -> None: ...
 
 
@@ -57,16 +57,19 @@ class Reflector:
         resync_period: float = 0.0,
         should_resync: Callable[[], bool] = lambda: True,
         use_watch_list: bool = True,
+        hold: Callable[[Json], Any] = lambda obj: obj,
         on_watch_error: list_watch.WatchErrorHandler = list_watch.log_watch_error,
         backoff: Backoff = BACKOFF,
         clock: Clock = REAL_CLOCK,
     ) -> None:
+        """`hold` returns the form in which objects of a stream wait for the end of the initial events."""
         self.name = name
         self._source = source
         self._store = store
         self._resync_period = resync_period
         self._should_resync = should_resync
         self._use_watch_list = use_watch_list
+        self._hold = hold
         self._on_watch_error = on_watch_error
         self._delay = backoff.delays_with_reset(BACKOFF_RESET, clock)
         self._clock = clock
@@ -154,7 +157,7 @@ class Reflector:
         return False
 
     async def _stream_state(self, options: ListOptions) -> list_watch.OpenWatch:
-        state = _InitialState()
+        state = _InitialState(self._hold)
         watch = await self._source.watch(options)
         try:
             async for event in watch:
@@ -167,7 +170,7 @@ class Reflector:
             await watch.aclose()
             raise
 
-    def _replace(self, objects: list[Json], version: str) -> None:
+    def _replace(self, objects: list[Any], version: str) -> None:
         with garbage_collection.paused(0):
             self._store.replace(objects)
         self._position.reached(version)
@@ -243,14 +246,15 @@ _CHANGES: dict[str, Callable[[ReflectorStore, Json], None]] = {
 class _InitialState:
     """Objects of a stream before the end of its initial events."""
 
-    def __init__(self) -> None:
-        self.objects: dict[str, Json] = {}
+    def __init__(self, hold: Callable[[Json], Any]) -> None:
+        self._hold = hold
+        self.objects: dict[str, Any] = {}
 
     def take(self, event: WatchEvent) -> str | None:
         """Apply the event. Return the resource version if the event completes the state, else None."""
         obj = event.object
         if event.type in ("ADDED", "MODIFIED"):
-            self.objects[meta_namespace_key(obj)] = obj
+            self.objects[meta_namespace_key(obj)] = self._hold(obj)
         elif event.type == "DELETED":
             self.objects.pop(meta_namespace_key(obj), None)
         elif event.type == "ERROR":

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from pilothouse.client.cache import handlers, indexer
 from pilothouse.client.cache.delta_fifo import Delta, DeltaFIFO, DeltaType, Transform
-from pilothouse.client.cache.keys import DeletedFinalStateUnknown
+from pilothouse.client.cache.keys import DeletedFinalStateUnknown, decoded
 from pilothouse.client.cache.list_watch import ListerWatcher, WatchErrorHandler, log_watch_error
 from pilothouse.client.cache.reflector import BACKOFF, Reflector
 from pilothouse.client.clock import REAL_CLOCK, Clock
@@ -83,12 +83,16 @@ class SharedIndexInformer(handlers.Syncing):
         resync_period: float = 0.0,
         indexers: Mapping[str, indexer.IndexFunc] | None = None,
         use_watch_list: bool = True,
+        compact: bool = False,
         backoff: Backoff = BACKOFF,
         clock: Clock = REAL_CLOCK,
     ) -> None:
+        """`compact` keeps objects as JSON text: less memory, and each read returns a new copy."""
         super().__init__()
         self.name = name
-        self.indexer = indexer.Indexer({indexer.NAMESPACE_INDEX: indexer.namespace_index, **(indexers or {})})
+        store = indexer.CompactIndexer if compact else indexer.Indexer
+        self.indexer = store({indexer.NAMESPACE_INDEX: indexer.namespace_index, **(indexers or {})})
+        self._compact = compact
         self._source = source
         self._resync_check_period = self._default_resync_period = resync_period
         self._use_watch_list = use_watch_list
@@ -127,7 +131,7 @@ class SharedIndexInformer(handlers.Syncing):
         self._processor.listeners.append(listener)
         if self._tasks is not None:
             # Replay without suspension, so that no change is missed or repeated.
-            for obj in self.indexer.list():
+            for obj in self.indexer.stored():
                 listener.add(handlers.AddNotification(obj, is_in_initial_list=True))
             if self.has_synced():
                 listener.upstream_has_synced()
@@ -187,7 +191,7 @@ class SharedIndexInformer(handlers.Syncing):
     async def run(self) -> None:
         """Run until cancelled. May be called once."""
         self._refuse_if_started()
-        fifo = self._fifo = DeltaFIFO(self.indexer, transform=self._transform)
+        fifo = self._fifo = DeltaFIFO(self.indexer, transform=self._transform, compact=self._compact)
         self._reflector = Reflector(
             self._source,
             fifo,
@@ -195,6 +199,7 @@ class SharedIndexInformer(handlers.Syncing):
             resync_period=self._resync_check_period,
             should_resync=self._processor.should_resync,
             use_watch_list=self._use_watch_list,
+            hold=fifo.hold,
             on_watch_error=self._on_watch_error,
             backoff=self._backoff,
             clock=self._clock,
@@ -235,18 +240,21 @@ class SharedIndexInformer(handlers.Syncing):
         self.activity += 1
         for delta in deltas:
             obj = delta.object
-            if delta.type is DeltaType.DELETED or isinstance(obj, DeletedFinalStateUnknown):
+            if isinstance(obj, DeletedFinalStateUnknown):
                 self.indexer.delete(key)
                 self._processor.distribute(handlers.DeleteNotification(obj))
+            elif delta.type is DeltaType.DELETED:
+                self.indexer.delete(key)
+                self._processor.distribute(handlers.DeleteNotification(decoded(obj)))
             else:
                 old = self.indexer.get_by_key(key)
-                self.indexer.update(key, obj)
+                self.indexer.replace_one(key, old, obj)
                 if self._detector is not None:
-                    self._detector.add_object(obj)
+                    self._detector.add_object(decoded(obj))
                 if old is None:
                     self._processor.distribute(handlers.AddNotification(obj, is_in_initial_list))
                 else:
-                    unchanged = resource_version_of(old) == resource_version_of(obj)
+                    unchanged = resource_version_of(old) == resource_version_of(decoded(obj))
                     self._processor.distribute(handlers.UpdateNotification(old, obj), sync=unchanged)
 
     def _requested_period(self, period: float) -> float:

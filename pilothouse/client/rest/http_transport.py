@@ -207,6 +207,7 @@ async def connected_socket(host: str, port: int) -> socket.socket:
     addresses = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     if len(addresses) == 1:
         return await _connect(addresses[0])
+    winner: socket.socket | None
     winner, _, errors = await staggered_race([partial(_connect, address) for address in addresses], _NEXT_ADDRESS)
     if winner is not None:
         return winner

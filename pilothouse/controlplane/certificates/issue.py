@@ -62,10 +62,12 @@ def certificate_pem(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
-def new_authority(common_name: str, key: CertificateIssuerPrivateKeyTypes) -> x509.Certificate:
+def new_authority(
+    common_name: str, key: CertificateIssuerPrivateKeyTypes, *, now: datetime | None = None
+) -> x509.Certificate:
     name = _subject(common_name)
     return (
-        _authority_builder(name, name, key.public_key(), AUTHORITY_LIFE)
+        _authority_builder(name, name, key.public_key(), AUTHORITY_LIFE, now)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(common_name)]), critical=False)
         .sign(key, hashes.SHA256())
     )
@@ -84,12 +86,14 @@ def cross_signed(new: x509.Certificate, old: Authority) -> x509.Certificate:
     )
 
 
-def issue(profile: Profile, public: CertificatePublicKeyTypes, authority: Authority) -> x509.Certificate:
+def issue(
+    profile: Profile, public: CertificatePublicKeyTypes, authority: Authority, *, now: datetime | None = None
+) -> x509.Certificate:
     assert authority.key is not None, "the caller checks that the authority can issue"
     purpose = ExtendedKeyUsageOID.SERVER_AUTH if profile.names else ExtendedKeyUsageOID.CLIENT_AUTH
     subject = _subject(profile.common_name, profile.organizations)
     builder = (
-        _builder(subject, authority.certificate.subject, public, LEAF_LIFE)
+        _builder(subject, authority.certificate.subject, public, LEAF_LIFE, now)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
@@ -117,10 +121,14 @@ def names_of(certificate: x509.Certificate) -> ServingNames:
 
 
 def _authority_builder(
-    subject: x509.Name, issuer: x509.Name, public: CertificateIssuerPublicKeyTypes, life: timedelta
+    subject: x509.Name,
+    issuer: x509.Name,
+    public: CertificateIssuerPublicKeyTypes,
+    life: timedelta,
+    now: datetime | None = None,
 ) -> x509.CertificateBuilder:
     return (
-        _builder(subject, issuer, public, life)
+        _builder(subject, issuer, public, life, now)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .add_extension(_usage(signs_certificates=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
@@ -128,9 +136,13 @@ def _authority_builder(
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, public: CertificatePublicKeyTypes, life: timedelta
+    subject: x509.Name,
+    issuer: x509.Name,
+    public: CertificatePublicKeyTypes,
+    life: timedelta,
+    now: datetime | None = None,
 ) -> x509.CertificateBuilder:
-    now = datetime.now(UTC)
+    now = now or datetime.now(UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from pilothouse.controllers.certificates.authority import certificate_of
 from pilothouse.controlplane.certificates.issue import (
+    LEAF_LIFE,
     RENEW_BEFORE,
     Authority,
     Profile,
@@ -50,18 +51,43 @@ def keep_authority(common_name: str, cert_file: Path, key_file: Path) -> Authori
         raise CertificateError(f"{key_file} is not the key of {cert_file}") from None
 
 
+def rotate_authority(common_name: str, cert_file: Path, key_file: Path, *, now: datetime) -> bool:
+    """Replace a CA that expires before its next certificates would; report whether it was replaced.
+
+    The file then holds the new CA and the former CAs that have not expired: clients trust certificates of both.
+    """
+    certificates = _load_certificates(cert_file)
+    if any(now < each.not_valid_after_utc - LEAF_LIFE for each in certificates):
+        return False
+    if certificates and not key_file.exists():
+        return False  # another program's CA
+    key = new_key()
+    kept = [each for each in certificates if now < each.not_valid_after_utc]
+    authorities = [new_authority(common_name, key, now=now), *kept]
+    write_atomically(key_file, key_pem(key), mode=PRIVATE)
+    write_atomically(cert_file, b"".join(map(certificate_pem, authorities)), mode=PUBLIC)
+    return True
+
+
 def keep_certificate(
-    profile: Profile, authority: Authority, cert_file: Path, key_file: Path, *, chain: bytes = b""
+    profile: Profile,
+    authority: Authority,
+    cert_file: Path,
+    key_file: Path,
+    *,
+    chain: bytes = b"",
+    now: datetime | None = None,
 ) -> x509.Certificate:
     """Return the certificate; issue a new certificate if needed. `chain` is appended to a new certificate for clients
-    that trust another CA."""
+    that trust another CA. `now` is the time of the caller's clock; default: the system's."""
+    now = now or datetime.now(UTC)
     certificate, key = next(iter(_load_certificates(cert_file)), None), _load_key(key_file)
     if (
         certificate is not None
         and key is not None
         and (
             certificate.public_key() == key.public_key()
-            and datetime.now(UTC) < certificate.not_valid_after_utc - RENEW_BEFORE
+            and now < certificate.not_valid_after_utc - RENEW_BEFORE
             and (profile.names is None or names_of(certificate).covers(profile.names))
             and _issued_by(certificate, authority.certificate)
         )
@@ -70,7 +96,7 @@ def keep_certificate(
     if authority.key is None:
         raise CertificateError(f"{cert_file} must be issued anew, but the key of its CA is not here")
     fresh = new_key()
-    certificate = issue(profile, fresh.public_key(), authority)
+    certificate = issue(profile, fresh.public_key(), authority, now=now)
     write_atomically(key_file, key_pem(fresh), mode=PRIVATE)
     write_atomically(cert_file, certificate_pem(certificate) + chain, mode=PUBLIC)
     return certificate
