@@ -119,8 +119,8 @@ class FieldError:
     field: str
     value: Any = OMIT_VALUE
     detail: str = ""
-    declared: bool = False
-    """Whether declarative validation reports the error, after all other errors."""
+    declared: int = 0
+    """Place among the errors of declarative validation, which follow all other errors; 0 for other errors."""
 
     @property
     def body(self) -> str:
@@ -134,13 +134,16 @@ class FieldError:
         return f"{self.field}: {self.body}"
 
 
-def declared(error: FieldError, detail: str = "") -> FieldError:
-    """Return an error of a check that upstream's types declare since 1.37: reported last, with another detail."""
+def declared(error: FieldError, detail: str = "", *, place: int = 1) -> FieldError:
+    """Return an error of a check that upstream's types declare since 1.37: reported last, with another detail.
+
+    `place` orders the declared errors of an object as the fields of its type; equal places keep their order.
+    """
     if not version_rules.holds("DeclaredValidation"):
         return error
     if error.type is ErrorType.NOT_SUPPORTED:
         detail = error.detail
-    return FieldError(error.type, error.field, error.value, detail, declared=True)
+    return FieldError(error.type, error.field, error.value, detail, declared=place)
 
 
 def in_order_of_report(errors: Iterable[FieldError]) -> list[FieldError]:

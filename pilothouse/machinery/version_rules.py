@@ -28,6 +28,12 @@ RULES = {
     rule.name: rule
     for rule in (
         VersionRule(
+            "AlignedMessages",
+            "messages of autoscalers, priority levels, RuntimeClasses, StorageClasses, VolumeAttachments are aligned: "
+            "missing values are required, unchangeable fields are immutable",
+            since=36,
+        ),
+        VersionRule(
             "AnyUserOfContainerStatuses",
             "user ids of container statuses reach 4294967295",
             since=37,
@@ -126,11 +132,6 @@ RULES = {
             "PatchesAreDecodedFirst",
             "a patch that is not JSON or YAML is rejected before the object is read, in other words",
             since=37,
-        ),
-        VersionRule(
-            "RequiredLimitResponses",
-            "an empty type of a limit response is a missing value, not an unsupported one",
-            since=36,
         ),
         VersionRule(
             "StableStorageVersionMigrations",

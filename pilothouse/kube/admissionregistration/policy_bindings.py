@@ -72,7 +72,7 @@ def _validate_actions(actions: Sequence[str], path: Path) -> Errors:
     if {"Deny", "Warn"} <= seen:
         yield invalid(path, actions, _DENY_AND_WARN)
     if not actions:
-        yield required(path, "at least one validation action is required")
+        yield declared(required(path, "at least one validation action is required"), place=2)
 
 
 def _params(obj: Json) -> str:

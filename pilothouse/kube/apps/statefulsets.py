@@ -11,6 +11,7 @@ from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube import workloads
 from pilothouse.kube.core.pods.defaults.resources import round_up, round_up_requirements
 from pilothouse.kube.core.pods.equality import same_spec
+from pilothouse.kube.core.pods.internal_form import internal_form
 from pilothouse.kube.core.pods.warnings.volumes import claim_warnings
 from pilothouse.kube.strategy import StatusSubresource, gated
 from pilothouse.kube.validation import replica_counts
@@ -29,6 +30,7 @@ from pilothouse.machinery.field import (
 )
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, annotations_of, items, labels_of, name_of, number, part, text
+from pilothouse.machinery.schema.printing import object_meta_in_messages
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE
 from pilothouse.machinery.validation.labels import validate_labels
 from pilothouse.machinery.validation.names import name_is_dns_label
@@ -36,6 +38,17 @@ from pilothouse.machinery.validation.object_meta import validate_annotations
 
 _SPEC, _STATUS = root("spec"), root("status")
 _CLAIMS = root("spec", "volumeClaimTemplates")
+_CLAIM_STATUS = (
+    "phase",
+    "accessModes",
+    "capacity",
+    "conditions",
+    "allocatedResources",
+    "allocatedResourceStatuses",
+    "currentVolumeAttributesClassName",
+    "modifyVolumeStatus",
+    "healthStatus",
+)
 _MUTABLE = frozenset(
     {
         "replicas",
@@ -138,7 +151,19 @@ def _validate_stateful_set_update(spec: Json, old: Json, path: Path) -> Errors:
         return
     for field in ("selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy"):
         if not same_spec({field: spec.get(field)}, {field: old.get(field)}):
-            yield invalid(path.child(field), spec.get(field), FIELD_IMMUTABLE)
+            shown = spec.get(field)
+            if field == "volumeClaimTemplates":
+                shown = [_shown_claim(claim) for claim in shown or ()]
+            yield invalid(path.child(field), shown, FIELD_IMMUTABLE)
+
+
+def _shown_claim(claim: Json) -> Json:
+    """Return a claim as upstream's messages print it."""
+    status = part(claim, "status")
+    return object_meta_in_messages(part(claim, "metadata")) | {
+        "Spec": internal_form("PersistentVolumeClaimSpec", part(claim, "spec")),
+        "Status": {name[0].upper() + name[1:]: status.get(name) for name in _CLAIM_STATUS},
+    }
 
 
 def _fixed(spec: Json) -> Json:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pilothouse.apiserver.server.features import enabled
 from pilothouse.kube.core.pods.validation.container_resources import validate_container_resource_name
 from pilothouse.kube.validation.fields import dns_label, follow, nonnegative_quantity, one_of, positive
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
+from pilothouse.machinery.field import Errors, Path, declared, forbidden, invalid, not_supported, required
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, items, number, part, text
 from pilothouse.machinery.quantity import parse_quantity
@@ -39,11 +40,15 @@ def validate_autoscaler_spec(spec: Json, path: Path, old: Json | None = None) ->
     lowest = 0 if to_zero else 1
     least, most = spec.get("minReplicas"), number(spec, "maxReplicas")
     if least is not None and least < lowest:
-        yield invalid(path.child("minReplicas"), least, f"must be greater than or equal to {lowest}")
-    if most == 0:
-        yield required(path.child("maxReplicas"), "must be set and greater than 0")
+        reason = f"must be greater than or equal to {lowest}"
+        yield declared(invalid(path.child("minReplicas"), least, reason), reason)
+    if most <= 0 and not version_rules.holds("AlignedMessages"):
+        yield invalid(path.child("maxReplicas"), most, "must be greater than 0")
+    elif most == 0:
+        yield declared(required(path.child("maxReplicas"), "must be set and greater than 0"))
     elif most < 0:
-        yield invalid(path.child("maxReplicas"), most, "must be greater than or equal to 1")
+        reason = "must be greater than or equal to 1"
+        yield declared(invalid(path.child("maxReplicas"), most, reason), reason)
     if least is not None and most < least:
         yield invalid(path.child("maxReplicas"), most, "must be greater than or equal to `minReplicas`")
     target = part(spec, "scaleTargetRef")

@@ -15,7 +15,7 @@ from pilothouse.kube.validation.selectors import shown_selector
 from pilothouse.kube.workloads import WorkloadStrategy, container_columns, pod_name_warnings, selector_column
 from pilothouse.machinery.cron import ScheduleError, parse_schedule, validate_time_zone
 from pilothouse.machinery.durations import age
-from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, root
+from pilothouse.machinery.field import Errors, Path, declared, invalid, not_supported, required, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, items, name_of, number, part, text
 from pilothouse.machinery.selectors.labels import format_label_selector
@@ -92,7 +92,7 @@ def _validate_cron_job_spec(spec: Json, path: Path, old: Json | None = None) -> 
     schedule_path = path.child("schedule")
     schedule = spec["schedule"]
     if not schedule:
-        yield required(schedule_path)
+        yield declared(required(schedule_path))
     else:
         try:
             parse_schedule(schedule)

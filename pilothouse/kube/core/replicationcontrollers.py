@@ -14,7 +14,7 @@ from pilothouse.kube.strategy import StatusSubresource
 from pilothouse.kube.validation.fields import nonnegative
 from pilothouse.kube.validation.replica_counts import validate_counts, validate_parts_of_replicas
 from pilothouse.kube.validation.replicated_templates import validate_replicated_template
-from pilothouse.machinery.field import Errors, ErrorType, FieldError, invalid, required, root
+from pilothouse.machinery.field import Errors, ErrorType, FieldError, declared, invalid, required, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, number, part
 from pilothouse.machinery.selectors.labels import format_labels, from_set
@@ -45,10 +45,12 @@ class ReplicationControllerStrategy(workloads.ReplicatedStrategy):
         workloads.default_pod_template(spec["template"])
 
     def validate_spec(self, spec: Json, old: Json | None = None) -> Errors:
-        yield from nonnegative(number(spec, "minReadySeconds"), _SPEC.child("minReadySeconds"))
+        for error in nonnegative(number(spec, "minReadySeconds"), _SPEC.child("minReadySeconds")):
+            yield declared(error, error.detail, place=2)
         if not spec.get("selector"):
             yield required(_SPEC.child("selector"))
-        yield from nonnegative(number(spec, "replicas"), _SPEC.child("replicas"))
+        for error in nonnegative(number(spec, "replicas"), _SPEC.child("replicas")):
+            yield declared(error, error.detail)
         if spec.get("template") is None:
             yield required(_TEMPLATE)
             return

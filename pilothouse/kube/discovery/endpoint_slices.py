@@ -11,10 +11,10 @@ from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation import fields
 from pilothouse.kube.validation.addresses import IPV4, IPV6, endpoint_ip, ip_family, legacy_ip, warnings_for_ip
 from pilothouse.kube.validation.domains import fully_qualified_domain_name
-from pilothouse.machinery import field, version_rules
+from pilothouse.machinery import field
 from pilothouse.machinery.objects import Json, labels_of, metadata
 from pilothouse.machinery.validation.addresses import is_valid_ip
-from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
+from pilothouse.machinery.validation.immutable import semantically_equal, validate_declared_immutable
 from pilothouse.machinery.validation.labels import validate_labels
 from pilothouse.machinery.validation.names import is_dns1123_subdomain, is_valid_label_value
 
@@ -69,9 +69,7 @@ class EndpointSliceStrategy(KubeStrategy):
         if not semantically_equal(obj.get("endpoints"), old.get("endpoints")):
             yield from _validate_endpoints(obj)
         new, before = obj.get("addressType") or "", old.get("addressType") or ""
-        shown = None if version_rules.holds("DeclaredValidation") else new
-        if new != before:
-            yield field.declared(field.invalid(field.root("addressType"), shown, FIELD_IMMUTABLE), FIELD_IMMUTABLE)
+        yield from validate_declared_immutable(new, before, field.root("addressType"))
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         if obj.get("addressType") == "FQDN":
@@ -83,7 +81,8 @@ class EndpointSliceStrategy(KubeStrategy):
 
     def _validate(self, obj: Json) -> field.Errors:
         yield from self.validate_metadata(obj)
-        yield from fields.required_one_of(obj.get("addressType") or "", field.root("addressType"), ADDRESS_TYPES)
+        kind, kind_path = obj.get("addressType") or "", field.root("addressType")
+        yield from map(field.declared, fields.required_one_of(kind, kind_path, ADDRESS_TYPES))
         ports = obj.get("ports") or []
         path = field.root("ports")
         if len(ports) > MAX_PORTS:

@@ -138,7 +138,7 @@ def _validate_spec(spec: Json, name: str, path: Path) -> Errors:
             yield from _validate_lendable(exempt, exempt_path)
     elif kind == "Limited":
         if exempt is not None:
-            yield forbidden(path.child("exempt"), "must be nil if the type is Limited")
+            yield declared(forbidden(path.child("exempt"), "must be nil if the type is Limited"))
         if limited is None:
             yield declared(required(path.child("limited"), "must not be empty when type is Limited"))
         else:
@@ -152,7 +152,10 @@ def _validate_spec(spec: Json, name: str, path: Path) -> Errors:
                     limited_path.child("borrowingLimitPercent"), limit, "if specified, must be a non-negative integer"
                 )
     else:
-        yield from required_one_of(kind, path.child("type"), ("Exempt", "Limited"))
+        check = required_one_of if version_rules.holds("AlignedMessages") else one_of
+        yield from check(kind, path.child("type"), ("Exempt", "Limited"))
+        if kind and limited is not None and version_rules.holds("DeclaredValidation"):
+            yield declared(forbidden(path.child("limited"), ""))
 
 
 def _validate_lendable(level: Json, path: Path) -> Errors:
@@ -165,12 +168,13 @@ def _validate_response(response: Json, path: Path) -> Errors:
     kind, queuing = text(response, "type"), response.get("queuing")
     if kind == "Reject":
         if queuing is not None:
-            yield forbidden(path.child("queuing"), "must be nil if limited.limitResponse.type is not Limited")
+            reason = "must be nil if limited.limitResponse.type is not Limited"
+            yield declared(forbidden(path.child("queuing"), reason))
     elif kind != "Queue":
-        check = required_one_of if version_rules.holds("RequiredLimitResponses") else one_of
+        check = required_one_of if version_rules.holds("AlignedMessages") else one_of
         yield from map(declared, check(kind, path.child("type"), ("Queue", "Reject")))
     elif queuing is None:
-        yield required(path.child("queuing"), "must not be empty if limited.limitResponse.type is Limited")
+        yield declared(required(path.child("queuing"), "must not be empty if limited.limitResponse.type is Limited"))
     else:
         queuing_path = path.child("queuing")
         length, queues, hand = (number(queuing, name) for name in ("queueLengthLimit", "queues", "handSize"))

@@ -13,9 +13,10 @@ from pilothouse.kube.core.pods.validation.options import PodValidationOptions
 from pilothouse.kube.validation.fields import follow
 from pilothouse.kube.validation.selectors import DEPRECATED_NODE_LABELS
 from pilothouse.kube.validation.tolerations import validate_tolerations
-from pilothouse.machinery.field import Errors, duplicate, required, root
+from pilothouse.machinery import version_rules
+from pilothouse.machinery.field import Errors, declared, duplicate, required, root
 from pilothouse.machinery.objects import Json, items, part, text
-from pilothouse.machinery.validation.immutable import validate_immutable_field
+from pilothouse.machinery.validation.immutable import validate_declared_immutable
 from pilothouse.machinery.validation.labels import validate_labels
 from pilothouse.machinery.validation.names import name_is_dns_label
 
@@ -32,10 +33,11 @@ class RuntimeClassStrategy(Strategy):
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
-        if not obj.get("handler"):
-            yield required(root("handler"))
+        if not obj.get("handler") and version_rules.holds("AlignedMessages"):
+            yield declared(required(root("handler")))
         else:
-            yield from follow(name_is_dns_label, obj["handler"], root("handler"))
+            for error in follow(name_is_dns_label, text(obj, "handler"), root("handler")):
+                yield declared(error, error.detail)
         if obj.get("overhead") is not None:
             overhead = part(obj, "overhead", "podFixed")
             yield from validate_overhead(overhead, root("overhead"), PodValidationOptions())
@@ -53,7 +55,7 @@ class RuntimeClassStrategy(Strategy):
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_again(obj, old)
-        yield from validate_immutable_field(text(obj, "handler"), text(old, "handler"), root("handler"))
+        yield from validate_declared_immutable(text(obj, "handler"), text(old, "handler"), root("handler"))
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         for label in sorted(part(obj, "scheduling", "nodeSelector")):

@@ -9,15 +9,7 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.rbac.roles import GROUP
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.machinery.field import (
-    Errors,
-    Path,
-    declared,
-    invalid,
-    not_supported,
-    required,
-    root,
-)
+from pilothouse.machinery.field import Errors, Path, declared, invalid, not_supported, required, root
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import name_is_dns_subdomain, name_is_path_segment
 
@@ -49,7 +41,7 @@ class RoleBindingStrategy(KubeStrategy):
         if kind not in kinds:
             yield not_supported(path.child("kind"), kind, kinds, plain=True)
         if not name:
-            yield required(path.child("name"))
+            yield declared(required(path.child("name")), place=2)
         for problem in name_is_path_segment(name) if name else ():
             yield invalid(path.child("name"), name, problem)
         for position, subject in enumerate(obj.get("subjects") or ()):
@@ -77,7 +69,7 @@ def _as_messages_show(reference: Json) -> Json:
 def validate_subject(subject: Json, namespaced: bool, path: Path) -> Errors:
     group, kind, name = (subject.get(key) or "" for key in ("apiGroup", "kind", "name"))
     if not name:
-        yield required(path.child("name"))
+        yield declared(required(path.child("name")))
     if kind == "ServiceAccount":
         for problem in name_is_dns_subdomain(name) if name else ():
             yield invalid(path.child("name"), name, problem)

@@ -10,16 +10,29 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import one_of, qualified_name
 from pilothouse.kube.validation.selectors import DEPRECATED_NODE_LABELS, shown_labels
-from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, root, too_long
+from pilothouse.machinery import version_rules
+from pilothouse.machinery.field import (
+    Errors,
+    ErrorType,
+    Path,
+    declared,
+    duplicate,
+    forbidden,
+    invalid,
+    required,
+    root,
+    too_long,
+)
 from pilothouse.machinery.objects import Json, annotations_of, items, name_of, part, text
-from pilothouse.machinery.validation.immutable import validate_immutable_field
+from pilothouse.machinery.validation.immutable import validate_declared_immutable
 from pilothouse.machinery.validation.labels import validate_label_name
 
 GROUP = "storage.k8s.io"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
 
-_IMMUTABLE = ("provisioner", "reclaimPolicy", "volumeBindingMode")
+_IMMUTABLE = {"parameters": 2, "provisioner": 1, "reclaimPolicy": 3, "volumeBindingMode": 4}
+"""Immutable fields, in upstream's order, with their place in declared validation."""
 
 _MOST_DUPLICATES = 100
 """Maximum reported duplicates of a term. Upstream reports a quadratic number."""
@@ -43,7 +56,8 @@ class StorageClassStrategy(KubeStrategy):
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
-        yield from validate_driver(text(obj, "provisioner"), root("provisioner"))
+        for error in validate_driver(text(obj, "provisioner"), root("provisioner")):
+            yield declared(error) if error.type is ErrorType.REQUIRED else error
         yield from validate_parameters(part(obj, "parameters"), root("parameters"), may_be_empty=True)
         if obj.get("reclaimPolicy"):
             yield from one_of(obj["reclaimPolicy"], root("reclaimPolicy"), ("Delete", "Retain"))
@@ -70,9 +84,13 @@ class StorageClassStrategy(KubeStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_again(obj, old)
         parameters = shown_labels(obj.get("parameters"))
-        yield from validate_immutable_field(parameters, old.get("parameters"), root("parameters"))
-        for field in _IMMUTABLE:
-            yield from validate_immutable_field(obj.get(field), old.get(field), root(field))
+        for field, place in _IMMUTABLE.items():
+            new = parameters if field == "parameters" else obj.get(field)
+            errors = validate_declared_immutable(new, old.get(field), root(field), place=place)
+            if field == "volumeBindingMode" or version_rules.holds("AlignedMessages"):
+                yield from errors
+            else:
+                yield from (forbidden(root(field), f"updates to {field} are forbidden.") for _ in errors)
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         for position, term in enumerate(items(obj, "allowedTopologies")):

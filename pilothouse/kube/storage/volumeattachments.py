@@ -10,13 +10,13 @@ from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.core.pods.defaults.volumes import default_volume
 from pilothouse.kube.core.pods.internal_form import internal_form
 from pilothouse.kube.core.pods.validation.network_volumes import validate_csi_driver_name
-from pilothouse.kube.storage.storageclasses import GROUP, size_of
+from pilothouse.kube.storage.storageclasses import GROUP, size_of, validate_driver
 from pilothouse.kube.strategy import SeparateStatusStrategy, StatusSubresource, gated
 from pilothouse.kube.validation.fields import dns_subdomain
 from pilothouse.machinery import version_rules
-from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required, root, too_long
+from pilothouse.machinery.field import Errors, Path, declared, forbidden, invalid, required, root, too_long
 from pilothouse.machinery.objects import Json, part, text
-from pilothouse.machinery.validation.immutable import validate_immutable_field
+from pilothouse.machinery.validation.immutable import validate_declared_immutable
 from pilothouse.machinery.validation.pattern_format import inclusive_range_error
 
 _MAX_METADATA = 256 * 1024
@@ -38,10 +38,16 @@ class VolumeAttachmentStrategy(SeparateStatusStrategy):
         obj["status"] = {"attached": False}
 
     def validate(self, obj: Json) -> Errors:
+        return self._validate(obj, is_update=False)
+
+    def _validate(self, obj: Json, *, is_update: bool) -> Errors:
         yield from self.validate_metadata(obj)
         spec = part(obj, "spec")
         path = root("spec")
-        yield from validate_csi_driver_name(text(spec, "attacher"), path.child("attacher"))
+        attacher, attacher_path = text(spec, "attacher"), path.child("attacher")
+        aligned = version_rules.holds("AlignedMessages")
+        check = validate_csi_driver_name if aligned else validate_driver
+        yield from (declared(error, error.detail) for error in check(attacher, attacher_path))
         source = part(spec, "source")
         source_path = path.child("source")
         name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
@@ -55,13 +61,15 @@ class VolumeAttachmentStrategy(SeparateStatusStrategy):
             yield from validate_inline_spec(inline, source_path.child("inlineVolumeSpec"))
         yield from dns_subdomain(text(spec, "nodeName"), path.child("nodeName"))
         yield from _validate_status(part(obj, "status"), root("status"))
+        if not (aligned or is_update):
+            yield from validate_csi_driver_name(attacher, attacher_path)
         name = part(obj, "spec", "source").get("persistentVolumeName")
         if name is not None:
             yield from dns_subdomain(name, root("spec.source.persistentVolumeName"))
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
-        yield from self.validate(obj)
-        yield from validate_immutable_field(_shown(part(obj, "spec")), _shown(part(old, "spec")), root("spec"))
+        yield from self._validate(obj, is_update=True)
+        yield from validate_declared_immutable(_shown(part(obj, "spec")), _shown(part(old, "spec")), root("spec"))
 
 
 class VolumeAttachmentStatusStrategy(StatusSubresource, VolumeAttachmentStrategy):

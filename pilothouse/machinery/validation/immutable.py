@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilothouse.machinery.field import Errors, Path, invalid
+from pilothouse.machinery import version_rules
+from pilothouse.machinery.field import Errors, Path, declared, invalid
 from pilothouse.machinery.schema.lists_and_maps import EmptyMap
 from pilothouse.machinery.schema.raw_json import RawObject
 
@@ -14,6 +15,13 @@ FIELD_IMMUTABLE = "field is immutable"
 def validate_immutable_field(new: Any, old: Any, path: Path) -> Errors:
     if not (_is_empty(new) and _is_empty(old)) and not semantically_equal(new, old):
         yield invalid(path, new, FIELD_IMMUTABLE)
+
+
+def validate_declared_immutable(new: Any, old: Any, path: Path, *, place: int = 1) -> Errors:
+    """Validate a field that upstream's types declare as immutable since 1.37: messages then show no value."""
+    for error in validate_immutable_field(new, old, path):
+        shown = None if version_rules.holds("DeclaredValidation") else error.value
+        yield declared(invalid(path, shown, FIELD_IMMUTABLE), FIELD_IMMUTABLE, place=place)
 
 
 def semantically_equal(a: Any, b: Any) -> bool:
