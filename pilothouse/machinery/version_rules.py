@@ -54,6 +54,11 @@ RULES = {
             since=37,
         ),
         VersionRule(
+            "CompletedUpdatesOnDelete",
+            "StatefulSets with the strategy OnDelete make the update revision current once all pods have it",
+            since=37,
+        ),
+        VersionRule(
             "DeclaredValidation",
             "checks that upstream's types declare are reported last, once, and in the words of declarations",
             since=37,
@@ -122,6 +127,16 @@ RULES = {
             "NumericFormats",
             "formats of integers and numbers in schemas of definitions limit their values",
             since=36,
+        ),
+        VersionRule(
+            "PotentialNodes",
+            "messages about a successful preemption name the node and the number of victims",
+            since=37,
+        ),
+        VersionRule(
+            "PromptAutoscalers",
+            "new autoscalers are reconciled at once, not after a period",
+            since=37,
         ),
         VersionRule(
             "PoolsOfSlices",

@@ -126,7 +126,9 @@ class Scheduler:
         else:
             outcome = self._preemption.make_room(queued.pod, diagnosis)
             nominated = outcome.nominated
-            if outcome.message:
+            if outcome.nominated:
+                diagnosis.post_filter_message = outcome.message
+            elif outcome.message:
                 has_claims = bool(queued.pod.spec.get("resourceClaims"))
                 about_claims = "still not schedulable" if has_claims else "no new claims to deallocate"
                 diagnosis.post_filter_message = f"{about_claims}, {outcome.message}"

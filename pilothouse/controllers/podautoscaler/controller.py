@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from pilothouse.apiserver.registry.metadata import generation_of
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import deletion_handling_key, meta_namespace_key
 from pilothouse.client.controller import Controller, Requeue
@@ -20,6 +22,7 @@ from pilothouse.controllers.podautoscaler.pod_use import PodUse
 from pilothouse.controllers.podautoscaler.proposals import Proposals
 from pilothouse.controllers.podautoscaler.scale_target import ScaleTargets
 from pilothouse.controllers.resources import HORIZONTAL_POD_AUTOSCALERS, PODS
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, namespace_of, without_empty
 from pilothouse.machinery.status_error import StatusError
@@ -48,8 +51,8 @@ class _HorizontalController:
         self._autoscaling = Autoscaling(proposals, targets, self._recorder, config, clock)
         self._autoscalers.add_event_handler(
             ResourceEventHandlerFuncs(
-                add=self._enqueue,
-                update=lambda old, new: self._enqueue(new),
+                add=self._added,
+                update=self._updated,
                 delete=lambda gone: self._autoscaling.forget(deletion_handling_key(gone)),
             )
         )
@@ -66,6 +69,19 @@ class _HorizontalController:
         async with asyncio.TaskGroup() as tasks:
             for running in (autoscalers.run(), self._recorder.run()):
                 tasks.create_task(running)
+
+    def _added(self, autoscaler: Json) -> None:
+        if version_rules.holds("PromptAutoscalers"):
+            self._queue.add(meta_namespace_key(autoscaler))
+        else:
+            self._enqueue(autoscaler)
+
+    def _updated(self, old: Json, new: Json) -> None:
+        """Sync at once after a change of the spec. Other changes are mostly the controller's own."""
+        if enabled("HPAGeneration") and generation_of(old) != generation_of(new):
+            self._added(new)
+        else:
+            self._enqueue(new)
 
     def _enqueue(self, autoscaler: Json) -> None:
         """Enqueue the autoscaler with the sync period as delay, so that it syncs once per period."""

@@ -19,6 +19,7 @@ from pilothouse.controllers.statefulset.pods import StatefulPods
 from pilothouse.controllers.workloads.owner_lookup import OwnerLookup
 from pilothouse.kinds.deletion import is_deleting
 from pilothouse.kinds.pods import next_availability, phase_of
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError
@@ -116,7 +117,8 @@ def complete_rolling_update(stateful_set: Json, status: Json) -> None:
     wanted = replicas_of(stateful_set)
     strategy = stateful_set["spec"].get("updateStrategy") or {}
     counts = (status["updatedReplicas"], status["readyReplicas"], status["replicas"])
-    if strategy.get("type") == "RollingUpdate" and counts == (wanted, wanted, wanted):
+    completes = strategy.get("type") == "RollingUpdate" or version_rules.holds("CompletedUpdatesOnDelete")
+    if completes and counts == (wanted, wanted, wanted):
         status["currentReplicas"] = status["updatedReplicas"]
         status["currentRevision"] = status["updateRevision"]
 

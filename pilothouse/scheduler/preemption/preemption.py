@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 
 from pilothouse.kinds.conditions import find_condition
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import PilothouseError
@@ -62,7 +63,11 @@ class Preemption:
         chosen = min(outcome, key=lambda victims: victims.cost)
         self._handle.preempting.add(pod.uid)
         self._waiting.put_nowait((pod, chosen))
-        return Outcome(chosen.node_name)
+        message = ""
+        if version_rules.holds("PotentialNodes"):
+            where = f"potential placement for pod on node {chosen.node_name}"
+            message = f"preemption: found a {where}, preempting {len(chosen.pods)} victims"
+        return Outcome(chosen.node_name, message)
 
     async def run(self) -> None:
         """Evict victims until cancelled."""
