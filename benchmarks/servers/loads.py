@@ -1,4 +1,4 @@
-"""The loads. Each takes a target and answers one figure; all of them run in a namespace of their own."""
+"""The loads. Each takes a target and returns its measurement; all of them run in a namespace of their own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -14,6 +15,7 @@ import orjson
 from servers.bodies import config_map, pod
 from servers.connection import Connection
 from servers.h2load import h2load
+from servers.processes import processor_seconds
 from servers.target import Target
 
 NAMESPACE = "benchmark"
@@ -21,6 +23,36 @@ ROOT = f"/api/v1/namespaces/{NAMESPACE}"
 CONFIG_MAPS, PODS = f"{ROOT}/configmaps", f"{ROOT}/pods"
 _PARALLEL = 32
 _NODES = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One run of a load: preparation and clean-up are not part of it."""
+
+    rate: float
+    """Operations a second."""
+    microseconds: float | None
+    """Processor time of all processes of the server per operation; None for a server without known processes."""
+
+
+class Meter:
+    """Reads time and processor time of a server from its creation until `read`."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._used = self._processor_seconds()
+        self._began = time.perf_counter()
+
+    def read(self, operations: int, *, rate: float = 0.0) -> Measurement:
+        """Return the measurement. `rate` is the load generator's own figure, if it has one."""
+        seconds, used = time.perf_counter() - self._began, self._processor_seconds()
+        microseconds = None if used is None or self._used is None else (used - self._used) / operations * 1e6
+        return Measurement(rate or operations / seconds, microseconds)
+
+    def _processor_seconds(self) -> float | None:
+        if self._target.pid is None:
+            return None
+        return sum(map(processor_seconds, (self._target.pid, *self._target.others)))
 
 
 @asynccontextmanager
@@ -36,22 +68,29 @@ async def namespace(target: Target) -> AsyncIterator[Connection]:
         await connection.call("DELETE", CONFIG_MAPS)
 
 
-async def get_one(target: Target, *, requests: int, http1: bool) -> float:
+async def get_one(target: Target, *, requests: int, http1: bool) -> Measurement:
     async with namespace(target) as connection:
         await connection.call("POST", CONFIG_MAPS, config_map("one"))
-        load = await asyncio.to_thread(h2load, target, f"{CONFIG_MAPS}/one", requests=requests, http1=http1)
-        return load.requests_per_second
+        return await _h2load(target, f"{CONFIG_MAPS}/one", requests=requests, http1=http1)
 
 
-async def create(target: Target, path: str, body: bytes, *, requests: int) -> float:
+async def create(target: Target, path: str, body: bytes, *, requests: int) -> Measurement:
     async with namespace(target):
-        with tempfile.NamedTemporaryFile("wb", delete=False) as file:
+        with tempfile.NamedTemporaryFile("wb") as file:
             file.write(body)
-        load = await asyncio.to_thread(h2load, target, path, requests=requests, body=Path(file.name))
-        return load.requests_per_second
+            file.flush()
+            return await _h2load(target, path, requests=requests, body=Path(file.name))
 
 
-async def update(target: Target, *, requests: int) -> float:
+async def _h2load(
+    target: Target, path: str, *, requests: int, clients: int = 32, body: Path | None = None, http1: bool = False
+) -> Measurement:
+    meter = Meter(target)
+    load = await asyncio.to_thread(h2load, target, path, requests=requests, clients=clients, body=body, http1=http1)
+    return meter.read(requests, rate=load.requests_per_second)
+
+
+async def update(target: Target, *, requests: int) -> Measurement:
     """Each connection replaces an object of its own, again and again."""
     async with namespace(target) as connection:
         for i in range(_PARALLEL):
@@ -63,7 +102,9 @@ async def update(target: Target, *, requests: int) -> float:
             answer = await connection.call("PUT", f"{CONFIG_MAPS}/{name}", new)
             assert answer.status == 200, answer
 
-        return await in_parallel(target, requests, put, parallel=_PARALLEL)
+        meter = Meter(target)
+        await in_parallel(target, requests, put, parallel=_PARALLEL)
+        return meter.read(requests)
 
 
 async def fill_with_pods(target: Target, *, upto: int) -> None:
@@ -79,9 +120,8 @@ async def fill_with_pods(target: Target, *, upto: int) -> None:
         await in_parallel(target, upto - there, make, parallel=_PARALLEL)
 
 
-async def list_pods(target: Target, *, requests: int, clients: int = 2, query: str = "") -> float:
-    load = await asyncio.to_thread(h2load, target, PODS + query, requests=requests, clients=clients, http1=True)
-    return load.requests_per_second
+async def list_pods(target: Target, *, requests: int, clients: int = 2, query: str = "") -> Measurement:
+    return await _h2load(target, PODS + query, requests=requests, clients=clients, http1=True)
 
 
 async def list_once(target: Target, query: str) -> float:
@@ -93,16 +133,16 @@ async def list_once(target: Target, query: str) -> float:
         return (time.perf_counter() - start) * 1000
 
 
-async def watch_fan_out(target: Target, *, watchers: int, events: int) -> float:
-    """Events delivered a second, over all watchers together."""
+async def watch_fan_out(target: Target, *, watchers: int, events: int) -> Measurement:
+    """Delivered events, over all watchers together. The processor time includes the writes."""
     async with namespace(target) as connection:
         seen = [asyncio.create_task(_watch(target, events)) for _ in range(watchers)]
         await _wait_for_watchers(connection, watchers)
-        start = time.perf_counter()
+        meter = Meter(target)
         for i in range(events):
             await connection.call("POST", CONFIG_MAPS, config_map(f"w{i}"))
         await asyncio.gather(*seen)
-        return watchers * events / (time.perf_counter() - start)
+        return meter.read(watchers * events)
 
 
 async def _watch(target: Target, events: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import ssl
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from servers.target import Target
 
@@ -34,7 +34,7 @@ def local_pilothouse(folder: Path, *flags: str, source: Path = _HERE) -> Iterato
     )
     try:
         target = Target("pilothouse", _url(process), TOKEN, str(folder / "data/pki/ca.crt"), process.pid)
-        _wait_ready(target)
+        wait_ready(target, process)
         yield target, time.perf_counter() - start
     finally:
         process.terminate()
@@ -49,13 +49,14 @@ def _url(process: subprocess.Popen[str]) -> str:
     raise SystemExit("the server ended before it was ready")
 
 
-def _wait_ready(target: Target) -> None:
+def wait_ready(target: Target, process: subprocess.Popen[Any]) -> None:
+    """Wait until /readyz answers 200. Raises SystemExit if the process ends before that."""
     request = urllib.request.Request(f"{target.url}/readyz", headers={"Authorization": f"Bearer {target.token}"})
-    context = ssl.create_default_context(cafile=target.ca_file)
-    while True:
+    while process.poll() is None:
         try:
-            with urllib.request.urlopen(request, context=context, timeout=5) as answer:
+            with urllib.request.urlopen(request, context=target.tls, timeout=5) as answer:
                 if answer.status == 200:
                     return
         except OSError:
             time.sleep(0.01)
+    raise SystemExit(f"{target.name} ended before it was ready")

@@ -21,6 +21,8 @@ class Target:
     ca_file: str | None
     pid: int | None = None
     """The server's process, for its memory; None where it is not on this machine."""
+    others: tuple[int, ...] = ()
+    """Further processes of the server that are not its children, such as its etcd."""
 
     @classmethod
     def from_kubeconfig(cls, path: Path, *, name: str = "", pid: int | None = None) -> Target:
