@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from math import floor
 from typing import TypeAlias
 
 from pilothouse.machinery import server_time
@@ -20,8 +21,21 @@ def system_clock() -> datetime:
     return datetime.fromtimestamp(server_time.wall(), UTC)
 
 
+_formatted = (-1, "")
+"""The last second of the system clock that `now` formatted, and its text."""
+
+
 def now(clock: Clock = system_clock) -> str:
-    return format_time(clock())
+    """Return the current time as metav1.Time."""
+    global _formatted
+    if clock is not system_clock:
+        return format_time(clock())
+    second, text = _formatted
+    current = floor(server_time.wall())
+    if current != second:
+        text = format_time(datetime.fromtimestamp(current, UTC))
+        _formatted = (current, text)
+    return text
 
 
 def now_micro(clock: Clock = system_clock) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import marshal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 
 from pilothouse.apiserver.registry.before import before_create
 from pilothouse.apiserver.registry.errors import map_storage_errors
@@ -28,13 +30,23 @@ async def create(
     """Create an object. A generated name that exists is replaced by another one. Raises AlreadyExists, Invalid."""
     if name_of(obj) or not metadata(obj).get("generateName"):
         return await _create(registry, ctx, obj, options=options, validate=validate)
+    unnamed = await ctx.weight.run(_frozen, registry, obj)
     for _ in range(_NAME_ATTEMPTS - 1):
-        unnamed = await ctx.weight.run(registry.objects.copy_of, obj)
         try:
-            return await _create(registry, ctx, unnamed, options=options, validate=validate)
+            return await _create(registry, ctx, obj, options=options, validate=validate)
         except AlreadyExists:
-            continue
+            obj = await ctx.weight.run(unnamed)
     return await _create(registry, ctx, obj, options=options, validate=validate)
+
+
+def _frozen(registry: RegistryStore, obj: Json) -> Callable[[], Json]:
+    """Return a function that makes exact copies of `obj` as it is now. Names rarely exist, so only copies cost much."""
+    try:
+        text = marshal.dumps(obj)
+    except ValueError:  # values besides those of JSON, such as raw text
+        copy = registry.objects.copy_of(obj)
+        return lambda: registry.objects.copy_of(copy)
+    return lambda: cast("Json", marshal.loads(text))
 
 
 async def _create(

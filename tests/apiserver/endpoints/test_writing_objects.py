@@ -202,3 +202,27 @@ async def test_status_writes_change_the_status_alone(api: API) -> None:
     found = (await api.request("GET", path)).json
     assert found["spec"] == {"finalizers": ["kubernetes"]}
     assert found["status"]["conditions"][0]["type"] == "A"
+
+
+async def test_repeated_bodies_make_equal_objects_of_their_own(api: API) -> None:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "r-"}, "data": {"k": "v"}}
+    made = [(await api.request("POST", CONFIG_MAPS, body)).json for _ in range(4)]
+    assert len({each["metadata"]["uid"] for each in made}) == 4
+    for each in made:
+        for field in ("name", "uid", "resourceVersion", "creationTimestamp"):
+            assert each["metadata"].pop(field)
+        assert each["metadata"]["managedFields"][0].pop("time")
+    assert made[1:] == made[:-1]
+
+
+async def test_a_repeated_body_is_decoded_by_the_options_of_its_request(api: API) -> None:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "r-"}, "dat": {"k": "v"}}
+    for _ in range(3):
+        assert (await api.request("POST", f"{CONFIG_MAPS}?fieldValidation=Ignore", body)).status == 201
+    assert (await api.request("POST", f"{CONFIG_MAPS}?fieldValidation=Strict", body)).status == 400
+    body["data"] = body.pop("dat")
+    managers = set()
+    for manager in ("one", "two", "one", "two", "one", "two"):
+        made = (await api.request("POST", f"{CONFIG_MAPS}?fieldManager={manager}", body)).json
+        managers.add((manager, made["metadata"]["managedFields"][0]["manager"]))
+    assert managers == {("one", "one"), ("two", "two")}

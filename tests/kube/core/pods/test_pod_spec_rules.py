@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sample_pods import container, errors_of, pod
+from sample_pods import container, errors_of, pod, stored
 
-from pilothouse.kube.core.pods.validation.pod import validate_pod_template
+from pilothouse.kube.core.pods.validation.pod import replica_form, validate_new_pod, validate_pod_template
 from pilothouse.machinery.field import root
 from pilothouse.machinery.objects import Json
 
@@ -510,3 +510,35 @@ def test_ports_on_the_hosts_network_are_left_open_only_in_templates() -> None:
     part = container(ports=[{"containerPort": 80, "hostPort": 81}])
     error = "containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when `hostNetwork` is true"
     assert errors_of(pod(part, hostNetwork=True)) == [error]
+
+
+def _with_token_volume(name: str, *, mounted: str) -> Json:
+    mounts = [{"name": mounted, "mountPath": "/token"}]
+    token = {"sources": [{"serviceAccountToken": {"path": "token"}}]}
+    return stored(
+        pod(
+            container(volumeMounts=mounts),
+            serviceAccountName="default",
+            volumes=[{"name": name, "projected": token}],
+        )
+    )
+
+
+def test_replicas_differ_in_the_name_of_their_token_volume_only() -> None:
+    one, two = (
+        _with_token_volume(f"kube-api-access-{suffix}", mounted=f"kube-api-access-{suffix}")
+        for suffix in ("b2c4d", "x5z6w")
+    )
+    assert replica_form(one) == replica_form(two) is not None
+    assert list(validate_new_pod(one)) == list(validate_new_pod(two)) == []
+    other = _with_token_volume("kube-api-access-b2c4d", mounted="kube-api-access-b2c4d")
+    other["spec"]["containers"][0]["image"] = "other"
+    assert replica_form(other) != replica_form(one)
+
+
+def test_an_invalid_pod_is_refused_after_a_valid_one_of_similar_names() -> None:
+    valid = _with_token_volume("kube-api-access-b2c4d", mounted="kube-api-access-b2c4d")
+    assert list(validate_new_pod(valid)) == []
+    for missing in ("kube-api-access-aaaaa", "kube-api-access-x5z6w"):
+        invalid = _with_token_volume("kube-api-access-b2c4d", mounted=missing)
+        assert [error.field for error in validate_new_pod(invalid)] == ["spec.containers[0].volumeMounts[0].name"]

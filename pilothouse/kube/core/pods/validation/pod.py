@@ -6,6 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
+from pilothouse.apiserver.server.features import per_gates
 from pilothouse.kinds.pods import MIRROR_POD
 from pilothouse.kube.core.pods.validation.container import validate_image_whitespace
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions, new_pod_options, new_template_options
@@ -17,6 +20,7 @@ from pilothouse.kube.core.pods.validation.profiles import (
 )
 from pilothouse.kube.core.pods.validation.spec import validate_pod_spec
 from pilothouse.kube.validation.tolerations import validate_tolerations
+from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.codec.json import JsonError, parse
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, located
 from pilothouse.machinery.gofmt import json_type
@@ -26,8 +30,50 @@ from pilothouse.machinery.validation.object_meta import validate_annotations
 
 
 def validate_new_pod(pod: Json) -> Errors:
-    """Validate a new pod, except the metadata."""
-    return located(lambda top: _validate_new_pod(pod, top), Path())
+    """Validate a new pod, except the metadata. Replicas of a valid pod are not validated again."""
+    valid, form = _valid_forms(), replica_form(pod)
+    if form is not None and valid.get(form):
+        return
+    found = list(located(lambda top: _validate_new_pod(pod, top), Path()))
+    if form is not None and not found:
+        valid.put(form, True, size=len(form))
+    yield from found
+
+
+@per_gates
+def _valid_forms() -> BoundedCache[bytes, bool]:
+    return replica_forms()
+
+
+def replica_forms() -> BoundedCache[bytes, bool]:
+    """Return a new cache of results by replica form. Keep one for each configuration of feature gates."""
+    return BoundedCache(entries=512, total_bytes=2 << 20)
+
+
+_TOKEN_VOLUME = re.compile("kube-api-access-[a-z0-9]{5}")
+_ANY_TOKEN_VOLUME = "kube-api-access-aaaaa"
+
+
+def replica_form(pod: Json) -> bytes | None:
+    """Return a text that is equal for replicas of a pod: annotations and spec, with the same name of the token volume.
+
+    Names of token volumes differ in a random part of fixed length and alphabet, so that a pod is as valid with one name
+    as with another. None for a pod whose validity depends on its own name.
+    """
+    spec = pod["spec"]
+    try:
+        form = orjson.dumps((annotations_of(pod), spec))
+    except orjson.JSONEncodeError:
+        return None
+    if b'"ephemeral":' in form:
+        return None
+    volumes = spec.get("volumes")
+    name = volumes[-1].get("name") if volumes else None
+    if name and name != _ANY_TOKEN_VOLUME and _TOKEN_VOLUME.fullmatch(name):
+        if _ANY_TOKEN_VOLUME.encode() in form:
+            return None
+        form = form.replace(name.encode(), _ANY_TOKEN_VOLUME.encode())
+    return form
 
 
 def validate_pod(pod: Json, options: PodValidationOptions) -> Errors:

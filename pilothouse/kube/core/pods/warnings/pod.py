@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pilothouse.apiserver.server.features import per_gates
 from pilothouse.kinds.pods import containers_with_path
+from pilothouse.kube.core.pods.validation.pod import replica_form, replica_forms
 from pilothouse.kube.core.pods.validation.profiles import SECCOMP_POD
 from pilothouse.kube.core.pods.validation.scheduling import PREFERRED, REQUIRED
 from pilothouse.kube.core.pods.warnings.containers import (
@@ -17,6 +19,7 @@ from pilothouse.kube.core.pods.warnings.containers import (
 from pilothouse.kube.core.pods.warnings.volumes import overlap_warnings, volume_warnings
 from pilothouse.kube.validation.addresses import warnings_for_ip
 from pilothouse.kube.validation.selectors import DEPRECATED_NODE_LABELS, warnings_for_term
+from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.field import NOWHERE, Path, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, annotations_of, name_of
@@ -36,7 +39,18 @@ _NAME_ADVICE = (
 def pod_warnings(pod: Json) -> Iterator[str]:
     if messages := is_dns1123_label(name_of(pod)):
         yield f"{_NAME_ADVICE}[{' '.join(messages)}]"
-    yield from _located(pod, Path(), is_template=False)
+    without, form = _forms_without_warnings(), replica_form(pod)
+    if form is not None and without.get(form):
+        return
+    found = list(_located(pod, Path(), is_template=False))
+    if form is not None and not found:
+        without.put(form, True, size=len(form))
+    yield from found
+
+
+@per_gates
+def _forms_without_warnings() -> BoundedCache[bytes, bool]:
+    return replica_forms()
 
 
 def pod_template_warnings(template: Json, path: Path) -> Iterator[str]:
