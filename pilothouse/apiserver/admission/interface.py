@@ -110,6 +110,8 @@ class Operation(Enum):
     DELETE = "DELETE"
     CONNECT = "CONNECT"
 
+    __hash__ = object.__hash__  # members are singletons; the default hashes their names, in Python
+
 
 class Annotate(Protocol):
     """Add an audit annotation; `level` is the minimum audit level for logging the annotation."""

@@ -23,7 +23,7 @@ _objects: BoundedCache[Hashable, bytes] = BoundedCache(entries=1024, total_bytes
 
 
 class RepeatedBodies:
-    """The bodies of one endpoint. `key` consists of the body and of every other input of the decoded object."""
+    """The bodies of one endpoint. `circumstances` are all other inputs of the decoded object."""
 
     def __init__(self) -> None:
         self._endpoint = object()
@@ -51,7 +51,7 @@ class RepeatedBodies:
         if _objects.get(key) is None:
             _objects.put(key, _ARRIVED_ONCE, size=len(body))
             return
-        managers = obj["metadata"].get("managedFields") or ()
+        managers: list[Json] = obj["metadata"].get("managedFields") or []
         if len(managers) != 1 or "time" not in managers[0]:
             return
         timeless = [{**managers[0], "time": ""}]

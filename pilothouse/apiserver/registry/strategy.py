@@ -146,13 +146,15 @@ class Hooks:
     """
 
     def around_create(self, obj: Json, *, dry_run: bool) -> AbstractAsyncContextManager[Objections]:
-        return nullcontext()
+        return _NO_CONTEXT
 
     def around_update(self, obj: Json, old: Json, *, dry_run: bool) -> AbstractAsyncContextManager[Objections]:
-        return nullcontext()
+        return _NO_CONTEXT
 
     async def after_delete(self, deleted: StoredObject, *, dry_run: bool) -> None:
         """Called with the last state of a removed object; in a dry run, with the object that would be removed."""
 
+
+_NO_CONTEXT = nullcontext()  # stateless
 
 NO_HOOKS = Hooks()

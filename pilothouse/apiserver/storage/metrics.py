@@ -6,8 +6,8 @@ The caller reports requests, because only the caller knows the resource of a key
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 
 from prometheus_client import Gauge
 
@@ -75,17 +75,24 @@ class RequestMetrics:
         if failed:
             _ERRORS.inc(self._labels)
 
-    @contextmanager
-    def measured(self) -> Iterator[None]:
+    def measured(self) -> _MeasuredRequest:
         """Measure the block as one request. Negative answers such as conflicts are not failures."""
-        start, failed = time.perf_counter(), False
-        try:
-            yield
-        except Unavailable:
-            failed = True
-            raise
-        finally:
-            self.observe(time.perf_counter() - start, failed=failed)
+        return _MeasuredRequest(self)
+
+
+class _MeasuredRequest:
+    """A context manager; contextlib's would cost more than the rest of the measurement."""
+
+    __slots__ = ("_metrics", "_start")
+
+    def __init__(self, metrics: RequestMetrics) -> None:
+        self._metrics = metrics
+        self._start = time.perf_counter()
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._metrics.observe(time.perf_counter() - self._start, failed=isinstance(error, Unavailable))
 
 
 def report_size(cluster: str, size: Callable[[], float]) -> None:

@@ -81,16 +81,18 @@ class CacheWatchers:
 
     _by_scope: dict[WatchScope, dict[CacheWatcher, None]]  # never empty
     _triggers: dict[str, dict[LabelOrField, int]]  # prefix → selected label or field → number of scopes
+    _number: int  # of all watchers
 
     def __init__(self, prefix: str, metrics: CacheMetrics) -> None:
         self._prefix = prefix
         self._metrics = metrics
         self._by_scope = {}
         self._triggers = {}
+        self._number = 0
         self.pushes = Pushes()
 
     def __len__(self) -> int:
-        return sum(map(len, self._by_scope.values()))
+        return self._number
 
     def scope(self, prefix: str, predicate: Predicate | None) -> WatchScope:
         """Return the narrowest scope for a watch of `prefix` with this predicate."""
@@ -105,7 +107,9 @@ class CacheWatchers:
         if scope not in self._by_scope:
             self._by_scope[scope] = {}
             self._count(scope, 1)
-        self._by_scope[scope][watcher] = None
+        watchers = self._by_scope[scope]
+        self._number += watcher not in watchers
+        watchers[watcher] = None
 
     def remove(self, watcher: CacheWatcher) -> None:
         scope = watcher.options.scope
@@ -113,11 +117,14 @@ class CacheWatchers:
         if watcher not in watchers:
             return
         del watchers[watcher]
+        self._number -= 1
         if not watchers:
             del self._by_scope[scope]
             self._count(scope, -1)
 
     def dispatch(self, change: CacheChange) -> None:
+        if not self._number:
+            return
         views = ChangeEvents(change)
         for scope in self._scopes(change):
             # Copy: watchers that are full leave during the iteration.

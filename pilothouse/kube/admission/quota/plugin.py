@@ -23,6 +23,7 @@ from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, name_of, namespace_of, part, resource_version_of
 
 _TRIES = 4
+_NAMESPACES = GroupResource("", "namespaces")
 
 
 class Quotas(Protocol):
@@ -48,7 +49,7 @@ class ResourceQuota(Handler):
 
     async def validate(self, attributes: Attributes) -> None:
         resource = attributes.resource.group_resource
-        if not attributes.namespace or attributes.obj is None or resource == GroupResource("", "namespaces"):
+        if not attributes.namespace or attributes.obj is None or resource == _NAMESPACES:
             return
         known: dict[str, str] = {}
         evaluator = evaluator_of(resource, lambda: known)
