@@ -23,6 +23,7 @@ GROUPS = {
         "validate": "Check manifests as a server would, without a server",
         "test": "Run test cases against admission policies and CRD validation rules",
         "diff-versions": "Print the differences between two Kubernetes versions",
+        "explore": "Find bugs of an operator by crashes, lost responses and stale caches",
         "rbac": "Print the minimal RBAC roles for the requests of a recording",
         "envtest": "Replace the kube-apiserver and etcd binaries of envtest",
     },

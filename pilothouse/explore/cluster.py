@@ -9,7 +9,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -44,6 +44,7 @@ CONTROLLERS: Final = (
 )
 _IDLE_TURNS: Final = 25
 """Event loop turns without work: an event takes fewer turns from the store to the queue of a controller."""
+_FEW_TURNS: Final = 6
 _STUCK_TURNS: Final = 400
 """Turns without progress after which a busy instance waits for time to pass."""
 _POLL: Final = 0.05
@@ -58,27 +59,8 @@ _NODE_LEASES: Final = "kube-node-lease"
 @asynccontextmanager
 async def clusters(scenario: Scenario, count: int) -> AsyncIterator[list[ExploreCluster]]:
     """Run servers with the setup of the scenario, their clocks stopped. Raises ScenarioError, StartError."""
-    async with asyncio.TaskGroup() as group:
-        ready: list[asyncio.Future[ExploreCluster]] = []
-        stop = asyncio.Event()
-
-        async def one(future: asyncio.Future[ExploreCluster]) -> None:
-            try:
-                async with _cluster(scenario) as cluster:
-                    future.set_result(cluster)
-                    await stop.wait()
-            except Exception as error:
-                if future.done():
-                    raise
-                future.set_exception(error)
-
-        for _ in range(count):
-            ready.append(asyncio.get_running_loop().create_future())
-            group.create_task(one(ready[-1]))
-        try:
-            yield list(await asyncio.gather(*ready))
-        finally:
-            stop.set()
+    async with AsyncExitStack() as opened:
+        yield [await opened.enter_async_context(_cluster(scenario)) for _ in range(count)]
 
 
 @asynccontextmanager
@@ -176,13 +158,26 @@ class ExploreCluster:
             now = self._signature()
             turns = turns + 1 if now == signature else 0
             signature = now
-            busy = self.bench.quiescence.busy(0.0) or [one.busy() for one in self._awaited() if one.busy()]
-            quiet = 0 if busy or turns == 0 else quiet + 1
+            quiet = 0 if turns == 0 or self.bench.in_flight else quiet + 1
+            if quiet >= _IDLE_TURNS and self._is_busy():
+                quiet = 0
             if quiet >= _IDLE_TURNS or (turns >= _STUCK_TURNS and not self.bench.in_flight):
                 if not self._external():
                     return True
                 return await self._external_idle(interrupted)
             await yield_to_loop()
+
+    def _is_busy(self) -> bool:
+        return bool(self.bench.quiescence.busy(0.0)) or any(one.busy() for one in self._awaited())
+
+    async def is_quiet(self) -> bool:
+        """Whether a few turns bring no work: a cheap check after a timer, most of which concern no operator."""
+        before = self._signature()
+        for _ in range(_FEW_TURNS):
+            await yield_to_loop()
+        return (
+            self._signature() == before and not self.bench.in_flight and not any(one.busy() for one in self._awaited())
+        )
 
     async def _external_idle(self, interrupted: Callable[[], bool]) -> bool:
         """Wait until programs outside of this process are idle for `quietFor`."""
@@ -215,7 +210,8 @@ class ExploreCluster:
         """Advance virtual time; due work runs at its own time."""
 
         async def let_work() -> None:
-            await self.idle()
+            if not await self.is_quiet():
+                await self.idle()
 
         await self.bench.time.step(seconds, let_work)
         await self.idle()
@@ -247,6 +243,14 @@ class ExploreCluster:
         meta = reference.get("metadata") or reference
         place = f"namespaces/{meta.get('namespace') or 'default'}/" if namespaced else ""
         return f"{template.format(place)}/{quote(meta['name'])}"
+
+    async def resource_path(self, group: str, resource: str, namespace: str, name: str) -> str:
+        """Return the path of an object by its resource, in the preferred version of the group."""
+        place = f"namespaces/{namespace}/" if namespace else ""
+        if not group:
+            return f"/api/v1/{place}{resource}/{quote(name)}"
+        document = (await self.api.request("GET", f"/apis/{group}")).json
+        return f"/apis/{document['preferredVersion']['groupVersion']}/{place}{resource}/{quote(name)}"
 
     async def apply(self, obj: Json) -> None:
         """Apply the object as the user. Raises ScenarioError."""

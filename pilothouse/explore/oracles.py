@@ -18,6 +18,7 @@ from pilothouse.explore.model import (
     Verdict,
 )
 from pilothouse.explore.recording import Difference, Learned, differences, normalize
+from pilothouse.explore.run import CONCURRENT
 from pilothouse.explore.scenario import Invariant, Scenario
 from pilothouse.machinery.objects import Json
 
@@ -56,7 +57,8 @@ def _settling(baseline: RunResult, result: RunResult) -> Iterator[Finding]:
 
 
 def _final_state(scenario: Scenario, learned: Learned, result: RunResult) -> Iterator[Finding]:
-    normal = normalize(result.final, learned.noise)
+    yield from _lost_updates(learned, result)
+    normal = normalize({key: _without_annotation(obj) for key, obj in result.final.items()}, learned.noise)
     found = [*differences(learned.normal, normal, learned.noise, scenario.ignored)]
     findings = [_of_difference(one) for one in found]
     yield from findings
@@ -72,6 +74,39 @@ def _final_state(scenario: Scenario, learned: Learned, result: RunResult) -> Ite
         if isinstance(observed, int) and isinstance(generation, int) and observed > generation:
             message = f"{key} has observed generation {observed}, but its generation is {generation}"
             yield Finding(Oracle.FALSE_STATUS, message, object=key, path="/status/observedGeneration")
+
+
+def _lost_updates(learned: Learned, result: RunResult) -> Iterator[Finding]:
+    """Yield the objects that lost the annotation of another client."""
+    if not any(one.kind is PerturbationKind.CONCURRENT_WRITE for one in result.perturbations):
+        return
+    written = [change for change in result.changes if CONCURRENT in _annotations(change.object)]
+    for change in written[:1]:
+        last = next(one for one in reversed(result.changes) if one.key == change.key)
+        uids = {_uid(change.object), _uid(last.object)}
+        if last.object is None or len(uids) > 1 or CONCURRENT in _annotations(last.object):
+            continue
+        path = "/metadata/annotations/" + CONCURRENT.replace("/", "~1")
+        key = key_of(last.object)
+        message = f"{key} lost the annotation that another client wrote"
+        yield Finding(Oracle.FINAL_STATE, message, key, path, "written", None)
+
+
+def _annotations(obj: Json | None) -> Json:
+    return ((obj or {}).get("metadata") or {}).get("annotations") or {}
+
+
+def _uid(obj: Json | None) -> str:
+    return str(((obj or {}).get("metadata") or {}).get("uid") or "")
+
+
+def _without_annotation(obj: Json) -> Json:
+    annotations = _annotations(obj)
+    if CONCURRENT not in annotations:
+        return obj
+    kept = {key: value for key, value in annotations.items() if key != CONCURRENT}
+    meta = {key: value for key, value in obj["metadata"].items() if key != "annotations"}
+    return {**obj, "metadata": meta | ({"annotations": kept} if kept else {})}
 
 
 def _of_difference(one: Difference) -> Finding:

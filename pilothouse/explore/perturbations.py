@@ -39,6 +39,7 @@ _SCORES: Final[Mapping[PerturbationKind, int]] = {
     PerturbationKind.FAIL: 70,
     PerturbationKind.KILL_BEFORE: 65,
     PerturbationKind.TWO_INSTANCES: 60,
+    PerturbationKind.CONCURRENT_WRITE: 58,
     PerturbationKind.DELETE_OWNED: 55,
     PerturbationKind.DELAY_EVENT: 50,
     PerturbationKind.CHANGE_FIELD: 45,
@@ -104,6 +105,7 @@ class _Planner:
             is_apply = entry.verb == "patch" and "force" in entry.options
             if entry.verb in ("update", "patch") and not is_apply:
                 yield Perturbation(kind.FAIL, point, code=409, reason="concurrent change")
+                yield Perturbation(kind.CONCURRENT_WRITE, point, reason="lost update")
             yield Perturbation(kind.FAIL, point, code=500, reason="server error")
             yield Perturbation(kind.FAIL, point, code=429, reason="overloaded server", score=-50)
             yield Perturbation(kind.TIMEOUT, point, reason="timeout")
@@ -227,6 +229,8 @@ class _Planner:
 
 def plan(scenario: Scenario, learned: Learned) -> Plan:
     """Return the perturbations of a scenario in the order of their runs: one of each kind in turn."""
+    if not learned.baseline.settled:
+        return Plan((), 0)  # the undisturbed run is the finding
     planner = _Planner(scenario, learned.baseline)
     candidates = [one for one in planner.candidates() if one.kind in scenario.kinds]
     shuffled = random.Random(scenario.seed)

@@ -28,6 +28,8 @@ from pilothouse.machinery.objects import Json
 
 PERIODIC: Final = frozenset({"leases", "events"})
 """Resources whose writes are no work."""
+CONCURRENT: Final = "explore.pilothouse.dev/concurrent"
+"""Annotation that ConcurrentWrite sets."""
 _STEP, _ACTION = "step", "action"
 _MOST_REQUESTS: Final = 3000
 _MOST_WRITES: Final = 400
@@ -38,6 +40,7 @@ _HOLDS: Final = {
     PerturbationKind.KILL_BEFORE: "Before",
     PerturbationKind.KILL_AFTER: "After",
     PerturbationKind.TWO_INSTANCES: "Through",
+    PerturbationKind.CONCURRENT_WRITE: "Through",
 }
 _EVENT_EFFECTS: Final = {
     PerturbationKind.DELAY_EVENT: "Hold",
@@ -81,6 +84,7 @@ class Run:
         self._step_marks: list[tuple[int, int]] = []
         self._performed = 0
         self._limits = (0, 0)
+        self._counted = self._write_count = 0
         self._crashes: list[str] = []
         self._restarts = 0
         self._done: set[str] = set()
@@ -155,8 +159,7 @@ class Run:
                 self._done.add(placed.perturbation.id)
                 if placed.perturbation.kind not in _HOLDS and placed.perturbation.kind not in _EVENT_EFFECTS:
                     placed.done = True
-        requests, writes = self._limits
-        if len(self._log.entries) > requests or self._writes() > writes:
+        if self._is_over_limits():
             return True
         return any(
             placed.perturbation.kind in _HOLDS and placed.reached_at > -2 and not placed.done for placed in self._placed
@@ -170,6 +173,8 @@ class Run:
             placed.done = True
             if kind is PerturbationKind.TWO_INSTANCES:
                 await self._two_instances(placed)
+            elif kind is PerturbationKind.CONCURRENT_WRITE:
+                await self._concurrent_write(placed)
             else:
                 self._act(f"kill the operator {_HOLDS[kind].lower()} {placed.perturbation.point}")
                 await self._kill()
@@ -197,6 +202,18 @@ class Run:
         self._act("kill the first instance")
         await first.kill()
         cluster.instances.remove(first)
+
+    async def _concurrent_write(self, placed: _Placed) -> None:
+        """Let another client annotate the object before the operator's write."""
+        point = placed.perturbation.point
+        assert point is not None
+        self._act(f"another client annotates {point.resource} {point.name} before {point}")
+        body = {"metadata": {"annotations": {CONCURRENT: "written"}}}
+        path = await self._cluster.resource_path(point.group, point.resource, point.namespace, point.name)
+        answer = await self._cluster.api.request("PATCH", path, body, media="application/merge-patch+json")
+        if answer.status >= 400:
+            self._done.discard(placed.perturbation.id)
+        await self._cluster.remove_fault(placed.name)
 
     async def _release(self, *, over: bool) -> bool:
         """Release held events; with `over`, also those that are held over a step. Return whether there were any."""
@@ -318,7 +335,15 @@ class Run:
     # Progress
 
     def _writes(self) -> int:
-        return sum(entry.is_write and entry.resource not in PERIODIC for entry in self._log.entries)
+        """Return the number of writes so far."""
+        for entry in self._log.entries[self._counted :]:
+            self._write_count += entry.is_write and entry.resource not in PERIODIC
+        self._counted = len(self._log.entries)
+        return self._write_count
+
+    def _is_over_limits(self) -> bool:
+        requests, writes = self._limits
+        return len(self._log.entries) > requests or self._writes() > writes
 
     async def _progress(self, *, over: bool = False) -> None:
         """Work until everything is idle at this moment of virtual time. Raises _Endless for a hot loop."""
@@ -336,7 +361,11 @@ class Run:
                 return
 
     async def _advance(self, seconds: float) -> None:
-        await self._cluster.bench.time.step(seconds, self._progress)
+        async def let_work() -> None:
+            if self._interrupted() or not await self._cluster.is_quiet():
+                await self._progress()
+
+        await self._cluster.bench.time.step(seconds, let_work)
         await self._progress()
 
     async def _settle(self) -> None:

@@ -70,7 +70,7 @@ class Explorer:
                     if first.failed_wait and not steps:
                         raise ScenarioError(f"the undisturbed run fails: {first.failed_wait}\n{first.output}")
                     await cluster.jump(_LATER)
-                    second = await Run(cluster, steps=key).perform()
+                    second = await Run(cluster, steps=key).perform() if first.settled else first
                 self._learned[key] = learn(first, second)
         return self._learned[key]
 

@@ -6,7 +6,8 @@ def test_a_namespace_is_active(kube_client):
 
 `pilothouse_server` is one server per test process; `pilothouse` is the server of one test, reset to its template before
 the test; `kubeconfig` is its path; `kube_client` is its client; `pilothouse_webhooks` is the address of its webhooks.
-`pilothouse_clusters` is several clusters. In `async def` tests, the methods of `pilothouse`, `pilothouse_clusters` and
+`pilothouse_clusters` is several clusters; `pilothouse_explore` explores an explore.yaml. In `async def` tests, the
+methods of `pilothouse`, `pilothouse_clusters` and
 `kube_client` are coroutines.
 Before a test uses one of these fixtures, only pytest is imported.
 """
@@ -15,16 +16,18 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pilothouse.machinery.release import ReleaseAlreadyChosen, choose
 from pilothouse.testing.pytest_plugin.settings import (
     CLUSTERS_MARKER,
+    EXPLORE,
     KUBECONFIG,
     MARKER,
     MATRIX,
@@ -97,6 +100,21 @@ def pilothouse_server(
     Objects stay until a test that uses `pilothouse` begins.
     """
     return _pilothouse_clusters.get(settings_of_session(request.config, _pilothouse_version)).api
+
+
+@pytest.fixture
+def pilothouse_explore(request: pytest.FixtureRequest) -> Callable[[str | Path], Any]:
+    """Explore a scenario: `pilothouse_explore("explore.yaml")`, relative to the file of the test.
+
+    With `--pilothouse-explore`, the scenario runs with every perturbation of its plan; without the option, once and
+    undisturbed. Raises AssertionError with one page for each bug.
+    """
+
+    def explore(file: str | Path) -> Any:
+        explore_file = import_module("pilothouse.explore.pytest_plugin").explore_file
+        return explore_file(request.path.parent / file, whole=bool(request.config.getoption(EXPLORE)))
+
+    return explore
 
 
 @pytest.fixture

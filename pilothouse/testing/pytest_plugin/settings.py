@@ -15,6 +15,7 @@ from pilothouse.machinery.release import UnknownRelease, release_of
 
 KUBECONFIG = "pilothouse_kubeconfig"
 VERSIONS = "pilothouse_versions"
+EXPLORE = "pilothouse_explore"
 MATRIX = "_pilothouse_version"
 """Fixture with the version of the matrix; empty without a matrix."""
 MARKER = (
@@ -98,6 +99,8 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption("--pilothouse-kubeconfig", dest=KUBECONFIG, default=None, metavar="FILE", help=text)
     text = "Run every test once for each of these Kubernetes versions, such as 1.35,1.36."
     group.addoption("--pilothouse-versions", dest=VERSIONS, default=None, metavar="VERSIONS", help=text)
+    text = "Disturb the scenarios of the fixture pilothouse_explore; without the option they run once, undisturbed."
+    group.addoption("--pilothouse-explore", dest=EXPLORE, action="store_true", default=False, help=text)
     parser.addini(VERSIONS, text, type="string", default="")
 
 
