@@ -5,5 +5,7 @@ from pilothouse.explore.model import Perturbation as Perturbation
 from pilothouse.explore.model import PerturbationKind as PerturbationKind
 from pilothouse.explore.model import RunResult as RunResult
 from pilothouse.explore.model import Verdict as Verdict
+from pilothouse.explore.runner import Explorer as Explorer
+from pilothouse.explore.runner import reproduce as reproduce
 from pilothouse.explore.scenario import Scenario as Scenario
 from pilothouse.explore.scenario import load_scenario as load_scenario

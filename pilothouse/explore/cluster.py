@@ -106,10 +106,11 @@ class ExploreCluster:
     def users(self) -> tuple[str, ...]:
         """User names of the operator's requests."""
         if self.scenario.program.controllers:
-            return tuple(
+            accounts = [
                 name if ":" in name else f"system:serviceaccount:kube-system:{name}"
                 for name in self.scenario.program.controllers
-            )
+            ]
+            return (*accounts, "system:kube-controller-manager")  # the user of the shared informers
         if account := self.scenario.program.service_account:
             return (f"system:serviceaccount:{account.replace('/', ':')}",)
         return USERS

@@ -42,3 +42,7 @@ def careful(client: Client) -> Manager:
 
 def careless(client: Client) -> Manager:
     return Manager([CarelessReconciler], config=client)
+
+
+if __name__ == "__main__":
+    Manager([CarelessReconciler], name="careless", bind="127.0.0.1:0").run()
