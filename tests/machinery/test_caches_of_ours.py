@@ -142,7 +142,6 @@ MEMOS = {
         "aggregator/discovery/manager:DiscoveryManager._services",
         "apiserver/admission/interface:EquivalentResources._keys",
         "apiserver/endpoints/routes:VersionRoutes._routes",
-        "apiserver/openapi/v2:SharedParameters._references",
         "builder/server:APIServer._versions",
         "controllers/garbagecollector/operations:KindMappings._found",
         "extensions/customresources/model:Schemas._compiled",

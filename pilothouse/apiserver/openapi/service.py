@@ -16,13 +16,16 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import field
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 from urllib.parse import quote
 
 import orjson
 
 from pilothouse.apiserver.openapi.route import RouteContainer
 from pilothouse.machinery.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.openapi.v2 import DocumentPart
 
 _LEVEL = 1
 
@@ -78,9 +81,9 @@ class Lazy(Generic[T]):
         return made.done() and (made.cancelled() or made.exception() is not None)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ContainerEntry:
-    """One container and its v3 document. A changed container is a new entry."""
+    """One container with its v3 document and its part of the v2 document. A changed container is a new entry."""
 
     container: RouteContainer
     v3: Lazy[Document]
@@ -88,6 +91,13 @@ class ContainerEntry:
     @classmethod
     def of(cls, container: RouteContainer) -> ContainerEntry:
         return cls(container, Lazy.in_thread(lambda: _make_v3(container)))
+
+    @cached_property
+    def v2_part(self) -> DocumentPart:
+        """Kept, so that a change of one group version does not rebuild the others."""
+        from pilothouse.apiserver.openapi import v2
+
+        return v2.DocumentPart.of(self.container)
 
 
 class OpenAPIService:
@@ -131,8 +141,7 @@ class MergedContainers:
 
     @cached_property
     def v2(self) -> Lazy[Document]:
-        containers = [entry.container for entry in self.entries]
-        return Lazy.in_thread(lambda: _make_v2(containers))
+        return Lazy.in_thread(lambda: _make_v2(self.entries))
 
     @cached_property
     def v2_protobuf(self) -> Lazy[Document]:
@@ -164,7 +173,7 @@ def _make_v3(container: RouteContainer) -> Document:
     return Document.of(v3.document(container))
 
 
-def _make_v2(containers: list[RouteContainer]) -> Document:
+def _make_v2(entries: tuple[ContainerEntry, ...]) -> Document:
     from pilothouse.apiserver.openapi import v2
 
-    return Document.of(v2.document(containers))
+    return Document.of(v2.joined(entry.v2_part for entry in entries))
