@@ -11,8 +11,9 @@ from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, TERMINATING
 from pilothouse.extensions.customresources.model import CustomResource, Version
 from pilothouse.kinds.conditions import is_true
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.versions import preference
 
 _VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
@@ -30,6 +31,8 @@ class CustomResourceDiscovery:
         self._delegate = delegate
         self._stale: set[str] = set()
         self._groups: dict[str, GroupDocuments] = {}
+        self._described: dict[str, dict[str, _Described]] = {}
+        """Group → definition name → entries."""
         self._documents: dict[tuple[str, ...], Handler] = {}
         """By (group,) and (group, version)."""
         manager.add_source(self.groups)
@@ -55,25 +58,60 @@ class CustomResourceDiscovery:
     def _make(self, group: str) -> None:
         for key in [key for key in self._documents if key[0] == group]:
             del self._documents[key]
-        resources = [
-            CustomResource(definition) for definition in self._of_group(group) if is_true(definition, ESTABLISHED)
-        ]
-        versions = sorted({v.name for r in resources for v in r.versions.values() if v.served}, key=preference)
+        resources = self._described_in(group)
+        versions = sorted({version for resource in resources for version in resource.versions}, key=preference)
         if not versions:
             self._groups.pop(group, None)
             return
         entry = _entry(group, versions)
         self._documents[(group,)] = _handler({"kind": "APIGroup", "apiVersion": "v1", **entry})
         for version in versions:
-            api_resources = [
-                api_resource
-                for resource in resources
-                for api_resource in _api_resources(resource, resource.versions.get(version))
-            ]
+            served = [resource.versions[version] for resource in resources if version in resource.versions]
+            listed = [api_resource for resource in served for api_resource in resource.api_resources]
             head = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{group}/{version}"}
-            self._documents[group, version] = _handler(head | {"resources": api_resources})
+            self._documents[group, version] = _handler(head | {"resources": listed})
         discovered = [_version_discovery(version, resources) for version in versions]
         self._groups[group] = GroupDocuments(group, entry, {"metadata": {"name": group}, "versions": discovered})
+
+    def _described_in(self, group: str) -> list[_Described]:
+        """Describe the established definitions of a group; descriptions of unchanged definitions are reused."""
+        known = self._described.pop(group, {})
+        found: dict[str, _Described] = {}
+        for definition in self._of_group(group):
+            if is_true(definition, ESTABLISHED):
+                before = known.get(name := name_of(definition))
+                is_same = before is not None and before.definition is definition
+                found[name] = before if before is not None and is_same else _Described.of(definition)
+        if found:
+            self._described[group] = found
+        return [*found.values()]
+
+
+@dataclass(frozen=True, slots=True)
+class _DescribedVersion:
+    api_resources: list[Json]
+    discovery: Json
+
+
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """The entries of one definition in the documents of its group, by served version."""
+
+    definition: Json
+    plural: str
+    versions: dict[str, _DescribedVersion]
+
+    @classmethod
+    def of(cls, definition: Json) -> _Described:
+        resource = CustomResource(definition)
+        versions = {
+            version.name: _DescribedVersion(
+                list(_api_resources(resource, version)), _resource_discovery(resource, version)
+            )
+            for version in resource.versions.values()
+            if version.served
+        }
+        return cls(definition, resource.plural, versions)
 
 
 def _handler(document: Json) -> Handler:
@@ -85,9 +123,7 @@ def _entry(group: str, versions: list[str]) -> Json:
     return {"name": group, "versions": group_versions, "preferredVersion": group_versions[0]}
 
 
-def _api_resources(resource: CustomResource, version: Version | None) -> Iterator[Json]:
-    if version is None or not version.served:
-        return
+def _api_resources(resource: CustomResource, version: Version) -> Iterator[Json]:
     names = resource.names
     yield {
         "name": names.plural,
@@ -123,13 +159,10 @@ def _storage_version_hash(resource: CustomResource) -> Json:
     return {"storageVersionHash": storage_version_hash(GroupVersion(resource.group, stored.name), kind)}
 
 
-def _version_discovery(version: str, resources: list[CustomResource]) -> Json:
-    served = [r for r in sorted(resources, key=lambda r: r.plural) if r.versions.get(version, _NOT_THERE).served]
-    documents = [_resource_discovery(resource, resource.versions[version]) for resource in served]
+def _version_discovery(version: str, resources: list[_Described]) -> Json:
+    served = [resource for resource in resources if version in resource.versions]
+    documents = [resource.versions[version].discovery for resource in sorted(served, key=lambda each: each.plural)]
     return {"version": version, "resources": documents, "freshness": "Current"}
-
-
-_NOT_THERE = Version({"name": ""})
 
 
 def _resource_discovery(resource: CustomResource, version: Version) -> Json:
