@@ -216,9 +216,10 @@ async def compare(args: argparse.Namespace) -> None:
             ours.append(await workloads(cluster, args, bound_only=True))
 
         await on_a_server_of_ours(on_ours, f"--workers={args.workers}")
-    for what, figure in (("wall", lambda each: each.wall), ("processor", lambda each: each.processor)):
-        ratios = [figure(their) / figure(our) for their, our in zip(theirs, ours, strict=True)]
-        print(f"{f'ratio of {what} time':44} {', '.join(f'{ratio:.2f}' for ratio in ratios)}", flush=True)
+    walls = [their.wall / our.wall for their, our in zip(theirs, ours, strict=True)]
+    processors = [their.processor / our.processor for their, our in zip(theirs, ours, strict=True)]
+    for name, ratios in (("ratio of wall time", walls), ("ratio of processor time", processors)):
+        print(f"{name:44} {', '.join(f'{ratio:.2f}' for ratio in ratios)}", flush=True)
 
 
 async def delete_without_nodes(client: Client) -> None:
