@@ -168,6 +168,11 @@ RULES = {
             "--tls-curve-preferences exists",
             since=36,
         ),
+        VersionRule(
+            "WipedMetadata",
+            "updates and applies that create an object ignore the system fields of its metadata, as creates do",
+            since=37,
+        ),
     )
 }
 

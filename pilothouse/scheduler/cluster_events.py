@@ -43,12 +43,14 @@ class Action(Flag):
     TAINTS = auto()
     CONDITIONS = auto()
     ANNOTATIONS = auto()
+    FEATURES = auto()
+    """The node declares other features."""
     SCALED_DOWN = auto()
     TOLERATIONS = auto()
     GATES_ELIMINATED = auto()
     GENERATED_CLAIMS = auto()
     """ResourceClaims were generated for the pod."""
-    ANY = ADD | DELETE | UPDATE | ALLOCATABLE | LABELS | TAINTS | CONDITIONS | ANNOTATIONS
+    ANY = ADD | DELETE | UPDATE | ALLOCATABLE | LABELS | TAINTS | CONDITIONS | ANNOTATIONS | FEATURES
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ def node_changes(old: Json, new: Json) -> Iterator[ClusterEvent]:
         Action.LABELS: labels_of(old) != labels_of(new),
         Action.CONDITIONS: _condition_statuses(old_status) != _condition_statuses(new_status),
         Action.ANNOTATIONS: annotations_of(old) != annotations_of(new),
+        Action.FEATURES: old_status.get("declaredFeatures") != new_status.get("declaredFeatures"),
     }
     for action, happened in changed.items():
         if happened:

@@ -12,13 +12,14 @@ from pilothouse.apiserver.registry import creating
 from pilothouse.apiserver.registry.before import before_update
 from pilothouse.apiserver.registry.errors import MODIFIED, map_storage_errors
 from pilothouse.apiserver.registry.finalizers_and_grace import should_delete_during_update
-from pilothouse.apiserver.registry.metadata import fill_system_fields
+from pilothouse.apiserver.registry.metadata import fill_system_fields, wipe_system_fields
 from pilothouse.apiserver.registry.operations import RequestContext, Result, Updated, UpdateRequest
 from pilothouse.apiserver.registry.options import Preconditions, failed_precondition, invalid_object
 from pilothouse.apiserver.registry.resource_version import object_resource_version
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.apiserver.tracing.spans import SpanAttributes, audited, event, spanned
+from pilothouse.machinery import version_rules
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict, Invalid, NotFound
 from pilothouse.machinery.field import invalid, root
@@ -72,6 +73,8 @@ class Update:
         object_resource_version(obj)
         # No client can have seen a version of a missing object, so the version is not a precondition.
         metadata(obj).pop("resourceVersion", None)
+        if version_rules.holds("WipedMetadata"):
+            wipe_system_fields(obj)
         fill_system_fields(obj)
         async with self.registry.hooks.around_create(obj, dry_run=self.asked.options.dry_run) as objections:
             await creating.prepare(self.registry, self.ctx, obj, self.asked.validate_create, objections)

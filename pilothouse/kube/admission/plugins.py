@@ -30,7 +30,7 @@ from pilothouse.kube.admission.owner_references import OwnerReferencesPermission
 from pilothouse.kube.admission.plugin_parts import PluginParts
 from pilothouse.kube.admission.pod_groups import PodGroupProtection, PodGroupWorkloadExists
 from pilothouse.kube.admission.pod_placement import LimitPodHardAntiAffinityTopology, PodNodeSelector, PodTopologyLabels
-from pilothouse.kube.admission.pod_resize import PodResizeValidator
+from pilothouse.kube.admission.pod_resize import NodeDeclaredFeatureValidator, PodResizeValidator
 from pilothouse.kube.admission.podsecurity.plugin import PodSecurity
 from pilothouse.kube.admission.podsecurity.policy import Configuration as PodSecurityConfiguration
 from pilothouse.kube.admission.priority import Priority, StoredPriorityClasses
@@ -192,7 +192,12 @@ PLUGINS = (
         gate="GenericWorkload",
         versions="1.36",
     ),
-    Row("NodeDeclaredFeatureValidator", ON, None, versions="1.35+"),
+    Row(
+        "NodeDeclaredFeatureValidator",
+        ON,
+        lambda parts: NodeDeclaredFeatureValidator(parts.stored(NODES).get),
+        versions="1.35+",
+    ),
     Row(
         "JobValidation",
         ON,

@@ -1,8 +1,14 @@
-"""PodResizeValidator: allows a resize on Linux nodes only, up to the allocatable resources of the node."""
+"""Updates of pods against their nodes.
+
+PodResizeValidator allows a resize on Linux nodes only, up to the allocatable resources of the node.
+NodeDeclaredFeatureValidator allows an update only if the node declares the features that the update needs.
+"""
 
 from __future__ import annotations
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation, refused
+from pilothouse.apiserver.server.features import enabled
+from pilothouse.kinds.nodes import declared_features, features_of_update
 from pilothouse.kube.admission.pods import NodeReader
 from pilothouse.kube.admission.quota.pods import pod_requests
 from pilothouse.machinery.errors import Forbidden
@@ -37,6 +43,31 @@ class PodResizeValidator(NodeReader):
         if shortage := _shortage(pod, node):
             reason = f"node didn't have enough allocatable resources: {shortage}"
             raise _because(refused(attributes, reason), "NodeCapacity")
+
+
+class NodeDeclaredFeatureValidator(NodeReader):
+    name = "NodeDeclaredFeatureValidator"
+    resources = (_PODS,)
+    operations = (Operation.UPDATE,)
+
+    async def validate(self, attributes: Attributes) -> None:
+        pod, old = attributes.obj, attributes.old
+        if pod is None or old is None or attributes.resource.group_resource != _PODS:
+            return
+        if attributes.subresource not in ("", "resize") or not enabled("NodeDeclaredFeatures"):
+            return
+        name = text(pod, "spec", "nodeName")
+        if not name or metadata(pod).get("generation") == metadata(old).get("generation"):
+            return
+        wanted = features_of_update(part(pod, "spec"), part(old, "spec"))
+        if not wanted:
+            return
+        node = await self._get_node(name)
+        if node is None:
+            raise refused(attributes, f"node {quote(name)} not found")
+        if missing := ", ".join(sorted(wanted - declared_features(node))):
+            reason = f"pod update requires features {missing} which are not available on node {quote(name)}"
+            raise refused(attributes, reason)
 
 
 def _shortage(pod: Json, node: Json) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import sha256
 
+from pilothouse.apiserver.server.features import enabled
 from pilothouse.client.events.event import NORMAL, timestamp
 from pilothouse.kinds.conditions import Condition
+from pilothouse.kinds.nodes import DECLARABLE_FEATURES
 from pilothouse.machinery import release
 from pilothouse.machinery.objects import Json, annotations_of, items, labels_of, name_of, part
 from pilothouse.nodes.behavior.model import PREFIX, SIMULATED, NodeBehavior
@@ -104,7 +106,9 @@ def node_status(
         **{name: annotations.get(f"{PREFIX}{name}") or default[name] for name in _RESOURCES},
         **(stored.get("capacity") or {}),
     }
+    features = [name for name in DECLARABLE_FEATURES if enabled(name)] if enabled("NodeDeclaredFeatures") else []
     return {
+        **({"declaredFeatures": features} if features else {}),
         "capacity": capacity,
         "allocatable": {**capacity, **(stored.get("allocatable") or {})},
         "addresses": [

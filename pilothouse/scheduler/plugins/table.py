@@ -8,6 +8,7 @@ from pilothouse.scheduler.plugins.image_locality import ImageLocality
 from pilothouse.scheduler.plugins.inter_pod_affinity import InterPodAffinity
 from pilothouse.scheduler.plugins.interface import Plugin
 from pilothouse.scheduler.plugins.node_affinity import NodeAffinity
+from pilothouse.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 from pilothouse.scheduler.plugins.node_name import NodeName
 from pilothouse.scheduler.plugins.node_ports import NodePorts
 from pilothouse.scheduler.plugins.node_resources import NodeResourcesBalancedAllocation, NodeResourcesFit
@@ -36,6 +37,7 @@ FILTER: tuple[type[Plugin], ...] = (
     PodTopologySpread,
     InterPodAffinity,
     DynamicResources,
+    NodeDeclaredFeatures,
 )
 
 SCORE: tuple[tuple[type[Plugin], int], ...] = (
