@@ -194,6 +194,8 @@ class LoggedRequest:
             self._set(revision=int(metadata["resourceVersion"]), name=metadata.get("name") or "")
         else:
             self._set(revision=current)
+        if self._entries[0].verb in ("delete", "deletecollection"):
+            self._set(revision=current)  # the answer has the revision before the deletion
         for entry in self._entries:
             if entry.revision <= entry.before:
                 entry.revision = 0  # nothing was written

@@ -52,6 +52,7 @@ _IGNORED_KEYS: Final = (
     *("/registry/events/", "/registry/leases/", "/registry/masterleases/", "/registry/apiregistration.k8s.io/"),
     *("/registry/flowschemas/", "/registry/prioritylevelconfigurations/", "/registry/clusterroles/system:"),
     *("/registry/clusterrolebindings/system:", "/registry/ranges/", "/registry/serviceips/"),
+    "/registry/serviceaccounts/kube-system/",
 )
 _NODE_LEASES: Final = "kube-node-lease"
 

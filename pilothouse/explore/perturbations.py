@@ -1,8 +1,8 @@
 """The plan: perturbations that can change the outcome of the recorded run, likely bugs first.
 
 Left out: writes of Leases and Events, writes without effect, a kill before a write that directly follows another write
-(equal to the kill after the other write), events that precede no write, and stale reads of resources that the operator
-never reads from a cache.
+(equal to the kill after the other write), events that precede no write, stale reads of resources that the operator
+never reads from a cache, and events of the server's own controllers, whose watches are older than the run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pilothouse.explore.model import (
     RunResult,
 )
 from pilothouse.explore.recording import Learned
-from pilothouse.explore.run import PERIODIC, point_of
+from pilothouse.explore.run import PERIODIC, generated_names, point_of
 from pilothouse.explore.scenario import Scenario
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
@@ -65,6 +65,7 @@ class _Planner:
     def __init__(self, scenario: Scenario, baseline: RunResult) -> None:
         self.scenario, self.baseline = scenario, baseline
         self.timeline = baseline.timeline
+        self.patterns = generated_names(baseline.changes)
         self.skipped = 0
         self.steps = baseline.steps
         self.has_kill = not scenario.program.controllers
@@ -83,10 +84,14 @@ class _Planner:
                 burst = -1
             if entry.kind is not EntryKind.REQUEST or entry.verb in _READS:
                 continue
-            if entry.resource in PERIODIC or entry.subresource in ("token", "eviction"):
+            own_account = not self.has_kill and entry.resource == "serviceaccounts" and entry.namespace == "kube-system"
+            if entry.resource in PERIODIC or entry.subresource in ("token", "eviction") or own_account:
                 self.skipped += 1
                 continue
-            point, effective = point_of(entry, self.timeline), entry.revision > 0 and 0 < entry.code < 400
+            point, effective = (
+                point_of(entry, self.timeline, self.patterns),
+                entry.revision > 0 and 0 < entry.code < 400,
+            )
             first_cause = entry.causes[0] if entry.causes else entry.number
             is_first, burst = first_cause != burst, first_cause
             if self.has_kill and is_first:
@@ -111,6 +116,8 @@ class _Planner:
             yield Perturbation(kind.TIMEOUT, point, reason="timeout")
 
     def _events(self) -> Iterator[Perturbation]:
+        if not self.has_kill:
+            return  # the watches of the server's controllers are older than the run
         kind, seen = PerturbationKind, set()
         causes = {number for entry in self.timeline for number in entry.causes if entry.resource not in PERIODIC}
         last_step = max((entry.step for entry in self.timeline), default=-1)
@@ -120,8 +127,8 @@ class _Planner:
             if entry.number not in causes:
                 self.skipped += 1
                 continue
-            point = point_of(entry, self.timeline)
-            place = (entry.resource, entry.namespace, entry.name, entry.verb, entry.step)
+            point = point_of(entry, self.timeline, self.patterns)
+            place = (entry.resource, entry.namespace, point.name, entry.verb, entry.step)
             if place in seen:
                 self.skipped += 1
                 continue

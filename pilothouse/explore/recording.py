@@ -48,10 +48,12 @@ class Noise:
     """`Kind namespace/prefix` of names with a random suffix."""
     unordered: frozenset[str] = frozenset()
     """`Kind /json/pointer` of lists whose order varies."""
+    objects: frozenset[str] = frozenset()
+    """Objects that not every undisturbed run has."""
 
     def lines(self) -> list[str]:
         names = [f"{prefix}*" for prefix in self.prefixes]
-        return sorted([*self.paths, *names, *(f"{path} (order)" for path in self.unordered)])
+        return sorted([*self.paths, *self.objects, *names, *(f"{path} (order)" for path in self.unordered)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +70,16 @@ def learn(first: RunResult, second: RunResult) -> Learned:
     prefixes = frozenset(_random_prefixes(first.final, second.final))
     names_only = Noise(prefixes=prefixes)
     one, two = normalize(first.final, names_only), normalize(second.final, names_only)
-    paths, unordered = set(), set()
+    paths, unordered, objects = set(), set(), set()
     for key, path, expected, actual in differences(one, two, names_only):
         place = f"{key.partition(' ')[0]} {_generalized(path)}"
-        if isinstance(expected, list) and isinstance(actual, list) and _sorted(expected) == _sorted(actual):
+        if not path:
+            objects.add(key)
+        elif isinstance(expected, list) and isinstance(actual, list) and _sorted(expected) == _sorted(actual):
             unordered.add(place)
         else:
             paths.add(place)
-    noise = Noise(frozenset(paths), prefixes, frozenset(unordered))
+    noise = Noise(frozenset(paths), prefixes, frozenset(unordered), frozenset(objects))
     return Learned(first, normalize(first.final, noise), noise)
 
 
@@ -115,7 +119,7 @@ def differences(
     """Yield the differences of two normal forms, without noise."""
     for key in sorted({*expected, *actual}):
         kind = key.partition(" ")[0]
-        if kind in IGNORED_KINDS or _is_ignored(key, "", ignored):
+        if kind in IGNORED_KINDS or key in noise.objects or _is_ignored(key, "", ignored):
             continue
         if key not in actual:
             yield Difference(key, "", expected[key], None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pilothouse.bench.faults.fault import Fault
@@ -544,17 +544,26 @@ def _wishes(one: Perturbation, users: list[str]) -> dict[str, Any]:
     return {**match, "answer": {"code": code}}
 
 
-def point_of(entry: Entry, timeline: Sequence[Entry]) -> Point:
-    """Return the point of a request or event of an undisturbed run, with its number among matching entries."""
+def generated_names(changes: Sequence[Change]) -> dict[str, str]:
+    """Return name -> pattern of the objects whose names the server generated."""
+    metas = [(change.object or change.previous or {}).get("metadata") or {} for change in changes]
+    return {meta["name"]: f"{meta['generateName']}*" for meta in metas if meta.get("generateName")}
+
+
+def point_of(entry: Entry, timeline: Sequence[Entry], patterns: Mapping[str, str]) -> Point:
+    """Return the point of a request or event of an undisturbed run, with its number among matching entries.
+
+    `patterns` are generated names with their pattern.
+    """
     is_event = entry.kind is EntryKind.EVENT
     generated = not is_event and entry.verb == "create" and not _name_in(entry.body)
-    name = "" if generated else entry.name
+    name = "" if generated else patterns.get(entry.name, entry.name)
     occurrence = sum(
         other.kind is entry.kind
         and other.number <= entry.number
         and (other.verb, other.group, other.resource) == (entry.verb, entry.group, entry.resource)
         and (other.subresource, other.namespace) == (entry.subresource, entry.namespace)
-        and (not name or other.name == name)
+        and (not name or patterns.get(other.name, other.name) == name)
         for other in timeline
     )
     return Point(
