@@ -23,8 +23,8 @@ interface GridProps {
   // The next step of an empty list.
   emptyAction?: ComponentChildren;
   // The uids of the selected rows, and what to do when the selection changes.
-  selected?: Set<string>;
-  onSelect?: (selected: Set<string>) => void;
+  selected?: ReadonlySet<string>;
+  onSelect?: (selected: ReadonlySet<string>) => void;
 }
 
 function orderOf(columns: Column[]): Order | null {

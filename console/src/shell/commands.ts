@@ -1,4 +1,5 @@
 // Commands that Search offers. Views and actions add theirs with `register`.
+import { openCreate } from "../actions/create";
 import { go, HOME, link } from "./router";
 import { toggleDensity, toggleTheme } from "./settings";
 
@@ -12,6 +13,7 @@ export interface Command {
 const COMMANDS: Command[] = [
   { title: "Switch between light and dark", words: "theme", run: toggleTheme },
   { title: "Switch the density of rows", words: "compact comfortable", run: toggleDensity },
+  { title: "Create objects from YAML", words: "new apply paste", run: openCreate },
   { title: "Go to Home", words: "overview health", run: () => go(link(HOME)) },
 ];
 

@@ -2,6 +2,7 @@
 import { effect, signal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
+import { Create } from "../actions/create";
 import { discover, discoveryFailure, followServer } from "../data/discovery";
 import { get, request, sessionEnded } from "../data/requests";
 import { connection } from "../data/stream";
@@ -100,6 +101,7 @@ function App() {
         </Boundary>
       </main>
       <Search />
+      <Create />
       <Help />
     </>
   );

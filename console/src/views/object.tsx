@@ -1,5 +1,6 @@
 // One object: its text and field owners, related objects, events, logs.
 import { useEffect } from "preact/hooks";
+import { Actions } from "../actions/menu";
 import { apiVersionOf, find, pathOf, type Resource, resources } from "../data/discovery";
 import { liveList, liveObject, useLive } from "../data/live";
 import type { Condition, KubeObject, Metadata } from "../data/objects";
@@ -115,6 +116,7 @@ function Whole({ shown, badge, children }: WholeProps) {
         <a class="button" href={link("history", parts.slice(0, 2), { ns: namespace, object: uid, name })}>
           History
         </a>
+        <Actions key={shown.path} target={shown} />
       </header>
       <Conditions object={object} />
       {children}

@@ -1,5 +1,7 @@
 // The objects of one kind.
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { BulkDelete } from "../actions/bulk";
+import { openCreate } from "../actions/create";
 import { find, pathOf, type Resource, resources } from "../data/discovery";
 import { type LiveTable, liveTable } from "../data/live";
 import { filterOf, type Row } from "../logic/table";
@@ -48,6 +50,8 @@ function Objects({ kind }: { kind: Resource }) {
       made?.stop();
     };
   }, [kind.group, kind.version, kind.resource, namespace, filter.labels, filter.fields]);
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const chosen = [...(live?.rows.values() ?? [])].filter((row) => selected.has(row.object.metadata.uid));
   const wide = query.wide === "1";
   const total = live?.total.value ?? 0;
   const suggestions = useMemo(() => selectorsOf(live?.rows ?? new Map()), [live, total]);
@@ -60,6 +64,8 @@ function Objects({ kind }: { kind: Resource }) {
         </h1>
         <LiveBadge live={live} text={`${total.toLocaleString("en")} live`} />
         <span class="grow" />
+        {chosen.length > 0 && <BulkDelete kind={kind} rows={chosen} onDone={() => setSelected(new Set())} />}
+        <button onClick={openCreate}>Create</button>
         {kind.namespaced && <NamespacePicker value={namespace} onChange={(ns) => setQuery({ ns })} />}
         <input
           type="search"
@@ -85,7 +91,12 @@ function Objects({ kind }: { kind: Resource }) {
         </label>
       </header>
       {live ? (
-        <Grid kind={kind} live={live} words={filter.words} wide={wide} showNamespace={kind.namespaced && !namespace} />
+        <Grid
+          {...{ kind, live, wide, selected }}
+          words={filter.words}
+          showNamespace={kind.namespaced && !namespace}
+          {...(kind.verbs.includes("delete") ? { onSelect: setSelected } : {})}
+        />
       ) : (
         <Loading what={kind.resource} />
       )}
