@@ -31,7 +31,8 @@ from servers.in_process import GUARDED, NAMESPACE, UNGUARDED, InProcess, in_proc
 
 ROUNDS, PARALLEL = 12, 32
 CONFIG_MAPS, PODS, SECRETS = f"{NAMESPACE}/configmaps", f"{NAMESPACE}/pods", f"{NAMESPACE}/secrets"
-COUNTS = {"get": 1920, "create": 640, "create pod": 320, "update": 640, "list": 20}
+COUNTS = {"get": 1920, "create": 640, "create repeated": 640, "create pod": 320, "create replica": 320}
+COUNTS |= {"update": 640, "list": 20}
 LISTED = 5000
 
 Load = Callable[[int], Awaitable[None]]
@@ -53,7 +54,9 @@ class Loads:
         work = {
             "get": self._get,
             "create": self._create,
+            "create repeated": self._create_repeated,
             "create pod": self._create_pod,
+            "create replica": self._create_replica,
             "update": self._update,
             "list": self._list,
         }[name]
@@ -64,6 +67,12 @@ class Loads:
 
     async def _create(self, _: int) -> None:
         await self._server.call("POST", CONFIG_MAPS, config_map(f"c{next(self._numbers)}"))
+
+    async def _create_repeated(self, _: int) -> None:
+        await self._server.call("POST", CONFIG_MAPS, config_map("c-", generate=True))
+
+    async def _create_replica(self, _: int) -> None:
+        await self._server.call("POST", PODS, pod("p-", generate=True))
 
     async def _create_pod(self, _: int) -> None:
         await self._server.call("POST", PODS, pod(f"p{next(self._numbers)}"))

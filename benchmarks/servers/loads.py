@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -136,7 +136,8 @@ async def list_once(target: Target, query: str) -> float:
 async def watch_fan_out(target: Target, *, watchers: int, events: int) -> Measurement:
     """Delivered events, over all watchers together. The processor time includes the writes."""
     async with namespace(target) as connection:
-        seen = [asyncio.create_task(_watch(target, events)) for _ in range(watchers)]
+        connecting = asyncio.Semaphore(_PARALLEL)
+        seen = [asyncio.create_task(_watch(target, events, connecting)) for _ in range(watchers)]
         await _wait_for_watchers(connection, watchers)
         meter = Meter(target)
         for i in range(events):
@@ -145,10 +146,12 @@ async def watch_fan_out(target: Target, *, watchers: int, events: int) -> Measur
         return meter.read(watchers * events)
 
 
-async def _watch(target: Target, events: int) -> None:
-    async with Connection(target) as connection:
+async def _watch(target: Target, events: int, connecting: asyncio.Semaphore) -> None:
+    async with AsyncExitStack() as stack:
+        async with connecting:
+            connection = await stack.enter_async_context(Connection(target))
         found = 0
-        async for chunk in connection.stream(f"{CONFIG_MAPS}?watch=1&timeoutSeconds=120"):
+        async for chunk in connection.stream(f"{CONFIG_MAPS}?watch=1&timeoutSeconds=1200"):
             found += chunk.count(b'"type":"ADDED"')
             if found >= events:
                 return
@@ -156,7 +159,7 @@ async def _watch(target: Target, events: int) -> None:
 
 async def _wait_for_watchers(connection: Connection, watchers: int) -> None:
     """The server counts its watches; without that metric a moment has to do."""
-    for _ in range(100):
+    for _ in range(600):
         text = (await connection.call("GET", "/metrics")).body.decode()
         lines = [line for line in text.splitlines() if line.startswith("apiserver_longrunning_requests{")]
         if sum(float(line.rsplit(" ", 1)[1]) for line in lines if '"configmaps"' in line) >= watchers:

@@ -57,8 +57,9 @@ _ANY_TOKEN_VOLUME = "kube-api-access-aaaaa"
 def replica_form(pod: Json) -> bytes | None:
     """Return a text that is equal for replicas of a pod: annotations and spec, with the same name of the token volume.
 
-    Names of token volumes differ in a random part of fixed length and alphabet, so that a pod is as valid with one name
-    as with another. None for a pod whose validity depends on its own name.
+    Rules and warnings that remember replicas must read nothing else of a pod. Names of token volumes differ in a random
+    part of fixed length and alphabet, so that a pod is as valid with one name as with another. None for a pod whose
+    validity depends on its own name.
     """
     spec = pod["spec"]
     try:
