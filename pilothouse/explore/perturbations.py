@@ -62,10 +62,11 @@ class Plan:
 
 
 class _Planner:
-    def __init__(self, scenario: Scenario, baseline: RunResult) -> None:
-        self.scenario, self.baseline = scenario, baseline
+    def __init__(self, scenario: Scenario, learned: Learned) -> None:
+        self.scenario, self.baseline = scenario, learned.baseline
+        baseline = learned.baseline
         self.timeline = baseline.timeline
-        self.patterns = generated_names(baseline.changes)
+        self.patterns = {**_random_names(learned), **generated_names(baseline.changes)}
         self.skipped = 0
         self.steps = baseline.steps
         self.has_kill = not scenario.program.controllers
@@ -238,7 +239,7 @@ def plan(scenario: Scenario, learned: Learned) -> Plan:
     """Return the perturbations of a scenario in the order of their runs: one of each kind in turn."""
     if not learned.baseline.settled:
         return Plan((), 0)  # the undisturbed run is the finding
-    planner = _Planner(scenario, learned.baseline)
+    planner = _Planner(scenario, learned)
     candidates = [one for one in planner.candidates() if one.kind in scenario.kinds]
     shuffled = random.Random(scenario.seed)
     by_kind: dict[str, list[Perturbation]] = {}
@@ -256,6 +257,17 @@ def plan(scenario: Scenario, learned: Learned) -> Plan:
             rank += 1
     ordered.sort(key=lambda item: item[:3])
     return Plan(tuple(item[3] for item in ordered), planner.skipped)
+
+
+def _random_names(learned: Learned) -> dict[str, str]:
+    """Return name -> pattern of the objects whose names vary between undisturbed runs."""
+    keys = {key_of(change.object) for change in learned.baseline.changes if change.object is not None}
+    return {
+        key.rpartition("/")[2].rpartition(" ")[2]: f"{prefix.rpartition('/')[2].rpartition(' ')[2]}*"
+        for key in keys
+        for prefix in learned.noise.prefixes
+        if key.startswith(prefix)
+    }
 
 
 def _reference(obj: Json, entry: Entry) -> ObjectRef:
