@@ -159,6 +159,11 @@ RULES = {
             since=37,
         ),
         VersionRule(
+            "ScheduledByFeatures",
+            "pods are scheduled to nodes that declare the features of the pods",
+            since=36,
+        ),
+        VersionRule(
             "SizeOfVolumeErrors",
             "the message about a long error of a VolumeAttachment names the limit of errors, 1024 bytes",
             since=37,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.server.features import enabled
 from pilothouse.kinds.nodes import declared_features, features_of_pod
+from pilothouse.machinery import version_rules
 from pilothouse.scheduler.cache.node_info import NodeInfo
 from pilothouse.scheduler.cache.pod_info import PodInfo
 from pilothouse.scheduler.cluster_events import Action, EventHint, Subject
@@ -17,7 +17,7 @@ class NodeDeclaredFeatures(Plugin):
 
     def pre_filter(self, pod: PodInfo) -> PreFiltered:
         wanted = features_of_pod(pod.spec)
-        if not wanted or not enabled("NodeDeclaredFeatures"):
+        if not wanted or not version_rules.holds("ScheduledByFeatures"):
             return None
         rejection = self.reject("node(s) didn't match Pod's required features", final=True)
 

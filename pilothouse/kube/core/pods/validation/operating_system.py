@@ -58,7 +58,7 @@ def validate_os(spec: Json, path: Path) -> Errors:
                 yield forbidden(at.child("securityContext", "windowsOptions"), _NO_WINDOWS_OPTIONS)
     else:
         context = spec.get("securityContext") or {}
-        fields = _POD_FIELDS
+        fields: tuple[str, ...] = _POD_FIELDS
         if version_rules.holds("HostFieldsOfPodSpecs"):
             fields = (*(field for field in _POD_FIELDS if field not in _HOST_FIELDS), *_HOST_FIELDS)
         for field in fields:
