@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,6 +36,7 @@ def main(arguments: Sequence[str]) -> int:
         _parser().error("the path of an explore.yaml is required")
     try:
         scenario = _with_flags(load_scenario(parsed.file), parsed)
+        logging.getLogger("pilothouse").addHandler(logging.NullHandler())  # a disturbed operator logs expected errors
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             return runner.run(_explore(scenario, parsed))
     except (ScenarioError, StartError, OSError) as error:

@@ -30,22 +30,25 @@ def _kind(resource: CustomResource) -> Iterator[str]:
     yield f"## {definition['names']['kind']}"
     yield schema["description"]
     for part in ("spec", "status"):
-        yield table(["field", "type", ""], _fields(schema["properties"][part], part))
+        yield table(["field", "type", ""], field_rows(schema["properties"][part], part))
     if rules := [rule["message"] for rule in [*_rules(schema)]]:
         yield "Validation rules: " + "; ".join(rules) + "."
 
 
-def _fields(schema: Any, path: str) -> Iterator[list[str]]:
+def field_rows(schema: Any, path: str) -> Iterator[list[str]]:
+    """Yield a row for each field below `path`: the field, its type, and its description."""
     for name, field in schema.get("properties", {}).items():
+        inner = f"{path}.{name}" if path else name
         required = " Required." if name in schema.get("required", ()) else ""
-        yield [code(f"{path}.{name}"), _type(field), field.get("description", "") + _bounds(field) + required]
-        yield from _fields(field.get("items", field), f"{path}.{name}" + ("[]" if "items" in field else ""))
+        yield [code(inner), _type(field), field.get("description", "") + _bounds(field) + required]
+        yield from field_rows(field.get("items", field), inner + ("[]" if "items" in field else ""))
 
 
 def _type(field: Any) -> str:
     if "items" in field:
         return f"list of {_type(field['items'])}"
-    return str(field.get("format") or field.get("type", "any"))
+    types = field.get("format") or field.get("type", "any")
+    return types if isinstance(types, str) else " or ".join(types)
 
 
 def _bounds(field: Any) -> str:

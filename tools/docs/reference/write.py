@@ -9,6 +9,7 @@ from pathlib import Path
 from tools.docs.pages import DOCS
 from tools.docs.reference.conformance import conformance_page
 from tools.docs.reference.deviations import deviations_page
+from tools.docs.reference.explore import explore_page
 from tools.docs.reference.fidelity import fidelity_page
 from tools.docs.reference.flags import flags_page
 from tools.docs.reference.metrics import metrics_page
@@ -19,6 +20,7 @@ from tools.docs.reference.versions import versions_page
 _PAGES: dict[str, Callable[[], str]] = {
     "conformance.md": conformance_page,
     "deviations.md": deviations_page,
+    "explore-yaml.md": explore_page,
     "fidelity.md": fidelity_page,
     "flags.md": flags_page,
     "metrics.md": metrics_page,
