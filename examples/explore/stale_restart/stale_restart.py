@@ -1,7 +1,7 @@
-"""A Cluster has a PersistentVolumeClaim for each of its nodes. Scaling down deletes the claims of removed nodes.
+"""A Cluster has a Secret for each of its nodes: the key of its disk. Scaling down deletes the keys of removed nodes.
 
 The bug: the number of nodes comes from a list that may be old (resourceVersion 0, as of informers). After a restart
-against a lagging API server, the operator deletes a claim that is in use again, with its data.
+against a lagging API server, the operator deletes a key that is in use again.
 """
 
 import time
@@ -13,9 +13,8 @@ from kubernetes.client.exceptions import ApiException
 CLUSTERS = ("explore.example.com", "v1", "default", "clusters")
 
 
-def claim(name: str, cluster: str) -> dict[str, Any]:
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    return {"metadata": {"name": name, "labels": {"cluster": cluster}}, "spec": spec}
+def key(name: str, cluster: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": {"cluster": cluster}}, "stringData": {"key": "generated"}}
 
 
 def reconcile(cluster: Any) -> None:
@@ -23,13 +22,13 @@ def reconcile(cluster: Any) -> None:
     wanted = [f"{name}-{node}" for node in range(cluster["spec"]["nodes"])]
     for each in wanted:
         try:
-            core.create_namespaced_persistent_volume_claim("default", claim(each, name))
+            core.create_namespaced_secret("default", key(each, name))
         except ApiException as error:
             if error.status != 409:
                 raise
-    for existing in core.list_namespaced_persistent_volume_claim("default", label_selector=f"cluster={name}").items:
+    for existing in core.list_namespaced_secret("default", label_selector=f"cluster={name}").items:
         if existing.metadata.name not in wanted:
-            core.delete_namespaced_persistent_volume_claim(existing.metadata.name, "default")
+            core.delete_namespaced_secret(existing.metadata.name, "default")
 
 
 def main() -> None:

@@ -1,7 +1,6 @@
-"""A Cluster has a PersistentVolumeClaim for each of its nodes. Scaling down deletes the claims of removed nodes.
+"""A Cluster has a Secret for each of its nodes: the key of its disk. Scaling down deletes the keys of removed nodes.
 
-Fixed: before a delete, the operator reads the Cluster; a read without a resourceVersion is never old. The event of
-a newer Cluster starts the next reconcile.
+Fixed: every reconcile reads the Cluster first; a read without a resourceVersion is never old.
 """
 
 import time
@@ -13,23 +12,24 @@ from kubernetes.client.exceptions import ApiException
 CLUSTERS = ("explore.example.com", "v1", "default", "clusters")
 
 
-def claim(name: str, cluster: str) -> dict[str, Any]:
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    return {"metadata": {"name": name, "labels": {"cluster": cluster}}, "spec": spec}
+def key(name: str, cluster: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": {"cluster": cluster}}, "stringData": {"key": "generated"}}
 
 
 def reconcile(cluster: Any) -> None:
+    if not is_current(cluster):
+        return  # the event of the newer Cluster follows
     core, name = client.CoreV1Api(), cluster["metadata"]["name"]
     wanted = [f"{name}-{node}" for node in range(cluster["spec"]["nodes"])]
     for each in wanted:
         try:
-            core.create_namespaced_persistent_volume_claim("default", claim(each, name))
+            core.create_namespaced_secret("default", key(each, name))
         except ApiException as error:
             if error.status != 409:
                 raise
-    for existing in core.list_namespaced_persistent_volume_claim("default", label_selector=f"cluster={name}").items:
-        if existing.metadata.name not in wanted and is_current(cluster):
-            core.delete_namespaced_persistent_volume_claim(existing.metadata.name, "default")
+    for existing in core.list_namespaced_secret("default", label_selector=f"cluster={name}").items:
+        if existing.metadata.name not in wanted:
+            core.delete_namespaced_secret(existing.metadata.name, "default")
 
 
 def is_current(cluster: Any) -> bool:
