@@ -89,7 +89,7 @@ def server_of(version: str, workers: str = "1", kubeconfig: Path | None = None) 
     with tempfile.NamedTemporaryFile("w") as tokens:
         tokens.write(f'{TOKEN},admin,admin,"system:masters"\n')
         tokens.flush()
-        flags = FLAGS if version == BASE else {**FLAGS, "kubernetes_version": version}
+        flags = {**FLAGS, "kubernetes_version": version}
         with Server(process=True, token_auth_file=tokens.name, workers=workers, **flags) as api:
             yield caller(api.url, ssl.create_default_context(cafile=str(api.ca)), TOKEN)
 
