@@ -177,6 +177,7 @@ _PACKAGES = {
     "flowcontrol.apiserver.k8s.io": "k8s.io.api.flowcontrol",
     "imagepolicy.k8s.io": "k8s.io.api.imagepolicy",
     "internal.apiserver.k8s.io": "k8s.io.api.apiserverinternal",
+    "lifecycle.k8s.io": "k8s.io.api.lifecycle",
     "meta.k8s.io": "k8s.io.apimachinery.pkg.apis.meta",
     "networking.k8s.io": "k8s.io.api.networking",
     "node.k8s.io": "k8s.io.api.node",

@@ -72,7 +72,7 @@ def served_definitions(registry: DefinitionStore) -> list[ServedResource]:
     """Return the resource and its status subresource."""
     resources = served_with_status(registry, strategy.DefinitionStatusStrategy(), _DECODER)
     if holds("DefinitionColumns"):
-        resources = [replace(resource, columns=_COLUMNS) for resource in resources]
+        resources = [replace(each, columns=_COLUMNS) if each.columns else each for each in resources]
     return [replace(resource, storage_version=_SHOWN_STORAGE_VERSION) for resource in resources]
 
 
