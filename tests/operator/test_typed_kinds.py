@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -50,6 +51,67 @@ WRONG = {
     'Deployment()["spec"]["template"]["spec"]["contaners"]': "typeddict-item",
     'Container(resources={"limits": {"cpu": 1}})': "dict-item",
     "from pilothouse.operator.types.apps_v1 import Deploymnt": "attr-defined",
+}
+
+OPERATOR = """
+from typing import Annotated, assert_type
+
+from pilothouse.builder import Column, Default, Minimum, ObjectMeta, Pattern
+from pilothouse.operator import Condition, Json, Manager, Reconciler, Result, Status, kind
+
+
+def cronjob_for(backup: "Backup") -> Json:
+    return {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": backup.metadata.name}}
+
+
+@kind(group="demo.example.com", version="v1", status=True, short_names=["bk"], columns=[Column("Keep", ".spec.keep")])
+class Backup:
+    schedule: Annotated[str, Pattern(r"^[0-9* ]+$"), Default("0 3 * * *")]
+    keep: Annotated[int, Minimum(1)] = 7
+
+
+class BoatStatus(Status):
+    port: str = ""
+
+
+@kind(group="demo.example.com", version="v1", status=BoatStatus)
+class Boat:
+    length: int
+
+
+@kind(group="demo.example.com", version="v1")
+class Plain:
+    length: int = 1
+
+
+class BackupReconciler(Reconciler[Backup]):
+    owns = ["batch/v1 CronJob", "v1 ConfigMap"]
+    finalizer = "demo.example.com/backup"
+
+    async def reconcile(self, backup: Backup) -> Result | None:
+        await self.apply(backup, cronjob_for(backup))
+        backup.status.conditions.set(Condition("Ready", True, "CronJobApplied"))
+        assert_type(backup.metadata, ObjectMeta)
+        assert_type(backup.keep, int)
+        boat = self.get(Boat, "ann")
+        assert boat is not None
+        assert_type(boat.status.port, str)
+        return None
+
+    async def finalize(self, backup: Backup) -> None: ...
+
+
+Backup(schedule="* * * * *", metadata={"name": "a"})
+Boat(length=3, metadata=ObjectMeta(name="a"))
+Manager(reconcilers=[BackupReconciler]).run()
+"""
+WRONG_USES = {
+    "Backup(schedule=1)": "arg-type",
+    "Boat()": "call-arg",
+    "Boat(length=1).status.prt": "attr-defined",
+    "Boat(length=1).metadata.nme": "attr-defined",
+    "Plain().status": "attr-defined",
+    'Backup(schedule="", metadata=3)': "arg-type",
 }
 
 
@@ -134,3 +196,21 @@ def test_misspelt_fields_and_wrong_types_are_refused(package: Path) -> None:
     head += "from pilothouse.operator.types.core_v1 import Container\n"
     result = checked(package, head + "\n".join(WRONG) + "\n")
     assert re.findall(r": error: .* \[([a-z-]+)\]$", result.stdout, re.MULTILINE) == [*WRONG.values()], result.stdout
+
+
+@pytest.mark.slow
+def test_the_plugin_knows_the_attributes_of_kinds_without_a_base_class(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(OPERATOR)
+    (tmp_path / "wrong.py").write_text("\n".join(["from program import Backup, Boat, Plain", *WRONG_USES]) + "\n")
+    configuration = "[mypy]\nstrict = True\nplugins = pilothouse.operator.mypy\nfollow_imports = silent\n"
+    (tmp_path / "mypy.ini").write_text(configuration)
+    root = str(Path(types.__file__).parents[3])
+    result = subprocess.run(
+        [sys.executable, "-m", "mypy", "--no-error-summary", "--cache-dir=cache", "program.py", "wrong.py"],
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": root, "PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+    )
+    found = re.findall(r"^(\w+)\.py:\d+: error: .* \[([a-z-]+)\]$", result.stdout, re.MULTILINE)
+    assert found == [("wrong", code) for code in WRONG_USES.values()], result.stdout + result.stderr

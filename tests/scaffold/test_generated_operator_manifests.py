@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 import yaml
 
 from pilothouse.cli.main import main
+from pilothouse.errors import NotFound
 from pilothouse.machinery.objects import Json
 from pilothouse.scaffold.operator_manifests import merged_rules
-from pilothouse.testing import BlockingAPI
+from pilothouse.testing import BlockingAPI, Server
 
 CODE = '''
 from typing import Annotated
@@ -270,6 +272,20 @@ def test_a_recording_adds_what_the_code_does_not_declare(folder: Path, capsys: p
     assert {"apiGroups": [""], "resources": ["nodes"], "resourceNames": ["a"], "verbs": ["get"]} in rules
     assert {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["c"], "verbs": ["delete"]} in rules
     assert {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "watch"]} in rules
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_recording_on_a_server_adds_what_its_program_did(capsys: pytest.CaptureFixture[str]) -> None:
+    with Server(testing=True) as api:
+        program = api.as_user("fleets", groups=["system:masters"])
+        with api.recording("run", users=["fleets"]):
+            with suppress(NotFound):
+                program.client().resource("v1", "nodes").get("a")
+            command = ("rbac", "fleets", "--from-recording", "run", "--kubeconfig", str(api.kubeconfig))
+            rules = one(generated(capsys, *command), "ClusterRole")["rules"]
+            assert main(["generate", "rbac", "fleets", "--from-recording", "other", *command[-2:]]) == 1
+    assert {"apiGroups": [""], "resources": ["nodes"], "resourceNames": ["a"], "verbs": ["get"]} in rules
+    assert "other" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
