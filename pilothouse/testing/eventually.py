@@ -9,7 +9,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from urllib.parse import parse_qsl, urlencode
 
+from pilothouse.client.rest.http_transport import OBSERVED_READS
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.testing.story import story_of
 
@@ -21,6 +23,8 @@ T = TypeVar("T")
 
 _RETRIED: Final = (AssertionError, LookupError, StatusError)
 """Exceptions of a condition that does not hold yet."""
+_MOST_WATCHES: Final = 16
+_MOST_PARTS: Final = 12
 _FIRST_TICK, _LAST_TICK = 0.02, 1.0
 """Seconds between evaluations without a change on the server: the condition may read other state."""
 
@@ -78,23 +82,30 @@ class ConditionWait:
         self._attempts = 0
         self._problem: Exception | object = None
         self._before: StoredSnapshot | None = None
-        self._following: asyncio.Task[None] | None = None
+        self._following: list[asyncio.Task[None]] = []
+        self._reads: set[str] | None = None  # targets that the condition has read from a server in another process
+        self._watched: set[str] = set()
 
     async def begin(self) -> None:
-        """Follow the changes of the server, as far as it runs in this process."""
+        """Follow the changes of a server in this process; note the reads of the condition for another server."""
         self._began, self._change = datetime.now(UTC), asyncio.Event()
         if self._api.snapshots is not None:
             self._before = await self._api.snapshot()
-            self._following = asyncio.create_task(self._follow(self._before.revision))
+            self._following.append(asyncio.create_task(self._follow(self._before.revision)))
+        else:
+            self._reads = set()
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
         """Suppress the exceptions of a condition that does not hold yet."""
         self._attempts += 1
+        observed = OBSERVED_READS.set(self._reads)
         try:
             yield
         except _RETRIED as error:
             self._problem = error
+        finally:
+            OBSERVED_READS.reset(observed)
 
     def holds(self, value: object) -> bool:
         self._problem = value
@@ -106,6 +117,10 @@ class ConditionWait:
 
     async def changed(self) -> None:
         """Return after a change on the server, or after a tick, which grows without changes."""
+        for target in {watch_target(read) for read in self._reads or ()} - self._watched:
+            if target and len(self._watched) < _MOST_WATCHES:
+                self._watched.add(target)
+                self._following.append(asyncio.create_task(self._watch(target)))
         with suppress(TimeoutError):
             async with asyncio.timeout(max(min(self._tick, self._end - time.monotonic()), 0.0)):
                 await self._change.wait()
@@ -113,9 +128,9 @@ class ConditionWait:
         self._change.clear()
 
     async def end(self) -> None:
-        if self._following is not None:
-            self._following.cancel()
-            await asyncio.gather(self._following, return_exceptions=True)
+        for task in self._following:
+            task.cancel()
+        await asyncio.gather(*self._following, return_exceptions=True)
 
     async def failure(self) -> AssertionError:
         """Return the error, with the changes during the wait as a note."""
@@ -142,3 +157,31 @@ class ConditionWait:
             async for batch in snapshots.store.watch(f"{snapshots.root}/", after=revision):
                 if batch.events:
                     self._change.set()
+
+    async def _watch(self, target: str) -> None:
+        """Report changes of objects. A watch without a version begins with their state, so that no change is lost."""
+        with suppress(Exception):  # a watch that ends or is refused leaves the ticks
+            response = await self._api.open("GET", target)
+            try:
+                async for _ in response.chunks():
+                    self._change.set()
+            finally:
+                await response.close()
+
+
+def watch_target(target: str) -> str:
+    """Return the target of a watch for the objects that a GET reads; empty for other paths.
+
+    >>> watch_target("/api/v1/namespaces/default/pods/web/status")
+    '/api/v1/namespaces/default/pods?fieldSelector=metadata.name%3Dweb&watch=true'
+    """
+    path, _, query = target.partition("?")
+    [_, root, *parts] = [*path.split("/"), ""][:_MOST_PARTS]
+    prefix = {"api": 1, "apis": 2}.get(root, len(parts))
+    scope = prefix + 2 if parts[prefix : prefix + 1] == ["namespaces"] and len(parts) > prefix + 3 else prefix
+    resource, name = parts[scope : scope + 1], "".join(parts[scope + 1 : scope + 2])
+    if not resource or not resource[0]:
+        return ""
+    kept = [(key, value) for key, value in parse_qsl(query) if key in ("labelSelector", "fieldSelector")]
+    selected = [("fieldSelector", f"metadata.name={name}")] if name else kept
+    return f"/{root}/{'/'.join([*parts[:scope], *resource])}?{urlencode([*selected, ('watch', 'true')])}"

@@ -14,6 +14,7 @@ import socket
 import ssl
 from asyncio.staggered import staggered_race
 from collections.abc import Mapping
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
@@ -36,6 +37,9 @@ _READS = ("GET", "HEAD")
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
 HeaderFields: TypeAlias = list[tuple[str, str]]
+
+OBSERVED_READS: ContextVar[set[str] | None] = ContextVar("targets of GET requests in this context", default=None)
+"""A test that waits for a condition watches the objects that the condition reads."""
 
 
 class Connections(Protocol):
@@ -64,6 +68,8 @@ class HttpTransport:
         self._proxy = proxy or _proxy_from_environment(config.host)
 
     async def send(self, request: HttpRequest) -> HttpResponse:
+        if (reads := OBSERVED_READS.get()) is not None and request.method == "GET":
+            reads.add(request.target)
         credentials = await self._source.get()
         connections = await self._connections_with(credentials)
         response = await connections.send(request, self._headers(request.headers, credentials))
