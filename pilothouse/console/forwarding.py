@@ -7,7 +7,7 @@ behind its proxy can set a cookie or become part of the page.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any, Final
 
 from pilothouse.apiserver.http import Headers, Request, Response, StreamBroken
@@ -24,9 +24,7 @@ from pilothouse.machinery.status_error import StatusError
 
 FORWARDED: Final = ("/api", "/apis", "/openapi", "/version", "/metrics", "/readyz", "/debug/requests")
 _MAX_BODY: Final = 3 << 20  # limit of the API server
-_REQUEST_HEADERS: Final = frozenset(
-    {b"accept", b"content-type", b"if-none-match", b"impersonate-user", b"impersonate-group"}
-)
+_REQUEST_HEADERS: Final = frozenset({b"accept", b"content-type", b"if-none-match", b"impersonate-user"})
 _RESPONSE_HEADERS: Final = frozenset({"content-type", "etag", "last-modified", "retry-after", "warning", "audit-id"})
 _SANDBOXED: Final = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox")
 _NOT_STORED: Final = (b"cache-control", b"no-store")
@@ -68,8 +66,9 @@ class ClusterForwarder:
         sent = HttpRequest(
             request.method,
             _resource(request),
-            _forwarded_headers(request),
+            {name.decode(): value.decode("latin-1") for name, value in request.headers if name in _REQUEST_HEADERS},
             body,
+            repeated_headers=_impersonated_groups(request),
         )
         response = await _until_disconnected(request, self.transport.send(sent))
         return Response(
@@ -104,18 +103,10 @@ class ClusterForwarder:
         return await forward_upgrade(request, target, headers)
 
 
-def _forwarded_headers(request: Request) -> Mapping[str, str]:
-    """Return the known headers. Impersonate-Group is sent once for each of its comma-separated groups."""
-    import multidict
-
-    headers: multidict.MultiDict[str] = multidict.MultiDict()
-    for name, value in request.headers:
-        if name not in _REQUEST_HEADERS:
-            continue
-        values = value.decode("latin-1").split(",") if name == b"impersonate-group" else [value.decode("latin-1")]
-        for each in values:
-            headers.add(name.decode(), each.strip())
-    return headers
+def _impersonated_groups(request: Request) -> tuple[tuple[str, str], ...]:
+    """Return one Impersonate-Group for each of the page's comma-separated groups."""
+    groups = request.header(b"impersonate-group").split(",")
+    return tuple(("impersonate-group", group.strip()) for group in groups if group.strip())
 
 
 def _resource(request: Request) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,7 +15,8 @@ from patience import PATIENCE
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.server import ListenEndpoint, Server
 from pilothouse.client.config.model import ClientConfig, ImpersonationConfig
-from pilothouse.console.page import Page
+from pilothouse.console.metrics import figures
+from pilothouse.console.page import BUILT, Page
 from pilothouse.console.server import Console
 
 
@@ -24,10 +26,12 @@ class Cluster:
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, dict[bytes, bytes], bytes]] = []
         self.watch_ended = asyncio.Event()
+        self.groups: list[bytes] = []
 
     async def __call__(self, request: Request) -> Response:
         body = await request.read_body(1 << 20)
         self.asked.append((request.method, request.path, dict(request.headers), body))
+        self.groups = [value for name, value in request.headers if name == b"impersonate-group"]
         if request.path == "/api/v1/watched":
             return Response(200, self._events(request), [(b"content-type", b"application/json")])
         if request.header(b"upgrade"):
@@ -98,6 +102,7 @@ async def browser(cluster: Cluster, tmp_path: Path) -> AsyncIterator[Browser]:
     (tmp_path / "assets").mkdir()
     (tmp_path / "index.html").write_text("<!doctype html>the page")
     (tmp_path / "assets" / "a.js").write_text("1")
+    (tmp_path / "assets" / "large.js").write_text("1;" * 5000)
     behind = Server(cluster, [ListenEndpoint("127.0.0.1", 0)])
     await behind.start()
     config = ClientConfig(
@@ -183,6 +188,98 @@ async def test_a_web_socket_must_come_from_the_page(browser: Browser, cluster: C
     ((_, _, headers, _),) = cluster.asked
     assert (headers[b"authorization"], headers[b"impersonate-user"]) == (b"Bearer secret", b"ann")
     assert b"cookie" not in headers
+
+
+async def test_streams_share_one_web_socket_of_the_page(browser: Browser, cluster: Cluster) -> None:
+    await browser.open()
+    upgrade = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }
+    assert (await head_of(await browser.send("GET", "/console/streams", upgrade)))[0] == 403
+    browser.writer.close()
+    reader = await browser.send("GET", "/console/streams", {**upgrade, "Origin": browser.origin})
+    assert (await head_of(reader))[0] == 101
+
+    def send(**message: object) -> None:
+        payload = json.dumps(message).encode()
+        browser.writer.write(bytes((0x81, 0x80 | len(payload), 0, 0, 0, 0)) + payload)
+
+    async def received() -> bytes:
+        _, size = await reader.readexactly(2)
+        return await reader.readexactly(size)
+
+    send(open=1, path="/api/v1/watched?watch=1")
+    send(open=2, path="/debug/pprof")
+    messages = sorted([await received() for _ in range(3)])
+    assert messages[0] == b"\0\0\0\1" + b'{"type":"ADDED"}\n'
+    assert [json.loads(message) for message in messages[1:]] == [
+        {"id": 1, "status": 200},
+        {"id": 2, "status": 404, "body": "the console does not forward this path"},
+    ]
+    send(close=1)
+    async with asyncio.timeout(PATIENCE):
+        await cluster.watch_ended.wait()
+    browser.writer.close()
+    assert [path for _, path, _, _ in cluster.asked] == ["/api/v1/watched"]
+
+
+async def test_a_restart_on_the_same_port_keeps_the_session(browser: Browser, tmp_path: Path) -> None:
+    await browser.open()
+    config = ClientConfig(host="http://127.0.0.1:1", token="secret")
+    first = Console(config, page=Page(tmp_path))
+    again = Browser(await first.start())
+    await again.open()
+    await first.close()
+    second = Console(config, port=again.address.port or 0, page=Page(tmp_path))
+    await second.start()
+    assert (await again.ask("GET", "/"))[0] == 200
+    again.cookie = browser.cookie
+    assert (await again.ask("GET", "/"))[0] == 401
+    await second.close()
+
+
+async def test_groups_of_an_impersonated_user_are_sent_one_by_one(browser: Browser, cluster: Cluster) -> None:
+    await browser.open()
+    sent = {"Origin": browser.origin, "Impersonate-User": "bob", "Impersonate-Group": "a, b"}
+    assert (await browser.ask("POST", "/apis/x", sent, b"{}"))[0] == 200
+    assert cluster.groups == [b"a", b"b"]
+
+
+async def test_the_page_is_served_compressed(browser: Browser) -> None:
+    await browser.open()
+    _, headers, body = await browser.ask("GET", "/assets/large.js", {"Accept-Encoding": "gzip, br"})
+    assert headers["content-encoding"] == "gzip"
+    assert gzip.decompress(body) == b"1;" * 5000
+
+
+def test_the_first_load_is_small() -> None:
+    assets = BUILT / "assets"
+    if not assets.is_dir():
+        pytest.skip("the page was not built on this machine")
+    index = (BUILT / "index.html").read_text()
+    loaded = [file for file in assets.iterdir() if file.name in index]
+    script = next(file.read_text() for file in loaded if file.name.endswith(".js"))
+    loaded += [file for file in assets.iterdir() if f'from"./{file.name}"' in script]
+    assert sum(len(gzip.compress(file.read_bytes())) for file in loaded) < 150_000
+
+
+def test_metrics_are_reduced_to_the_figures_of_the_page() -> None:
+    text = """# HELP apiserver_request_total x
+apiserver_request_total{code="200",resource="pods",verb="GET"} 7
+apiserver_request_total{code="500",resource="pods",verb="GET"} 2
+apiserver_request_total{code="200",resource="",subresource="/metrics",verb="GET"} 100
+apiserver_request_duration_seconds_bucket{le="0.1",verb="GET"} 4
+apiserver_request_duration_seconds_bucket{le="0.1",verb="WATCH"} 50
+apiserver_longrunning_requests{verb="WATCH",resource="pods"} 3
+process_resident_memory_bytes 1.5e+06
+"""
+    found = figures(text)
+    assert (found["requests"], found["failed"], found["serverErrors"], found["watches"]) == (9, 2, 2, 3)
+    assert found["latency"] == {"0.1": 4}
+    assert found["memoryBytes"] == 1.5e6
 
 
 async def test_the_page_has_a_policy_without_inline_code_or_other_hosts(browser: Browser) -> None:

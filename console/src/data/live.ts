@@ -96,7 +96,9 @@ function reflect<L extends ListDocument>({ path, query, accept, onList, onEvent 
         }
         const started = Date.now();
         const watching = { ...query, watch: "1", resourceVersion: revision, allowWatchBookmarks: "true" };
-        const stream = lines(withQuery(path, watching), accept, abort.signal);
+        // The events of a watch are single objects.
+        const asEvents = accept.replace("PartialObjectMetadataList", "PartialObjectMetadata");
+        const stream = lines(withQuery(path, watching), asEvents, abort.signal);
         live.state.value = "live";
         live.failure.value = null;
         for await (const line of stream) {

@@ -72,7 +72,8 @@ class HttpTransport:
             reads.add(request.target)
         credentials = await self._source.get()
         connections = await self._connections_with(credentials)
-        response = await connections.send(request, self._headers(request.headers, credentials))
+        headers = [*self._headers(request.headers, credentials), *request.repeated_headers]
+        response = await connections.send(request, headers)
         if response.status == 401:
             self._source.rejected(credentials)
         return response

@@ -19,6 +19,8 @@ class HttpRequest:
     body: bytes = b""
     timeout: float | None = None
     """Seconds until the complete response must have arrived; None = no limit."""
+    repeated_headers: tuple[tuple[str, str], ...] = ()
+    """Headers that occur more than once, such as Impersonate-Group; sent after `headers`."""
 
 
 class HttpResponse(Protocol):
