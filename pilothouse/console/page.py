@@ -53,7 +53,8 @@ class Page:
 
     def __init__(self, folder: Traversable = BUILT) -> None:
         self._files = dict(_read_files(folder, "/")) if folder.is_dir() else {}
-        self._compressed: dict[str, bytes] = {}
+        large = {path: body for path, body in self._files.items() if len(body) >= _WORTH_COMPRESSING}
+        self._compressed = {path: gzip.compress(body, mtime=0) for path, body in large.items()}
 
     def answer(self, request: Request) -> Response:
         """Return a file, compressed if the browser accepts gzip.
@@ -67,11 +68,9 @@ class Page:
         kind = next((kind for suffix, kind in _TYPES.items() if path.endswith(suffix)), b"application/octet-stream")
         cache_control = b"public, max-age=31536000, immutable" if path.startswith("/assets/") else b"no-cache"
         headers = [*_headers(kind), (b"cache-control", cache_control), (b"vary", b"accept-encoding")]
-        if len(body) < _WORTH_COMPRESSING or "gzip" not in request.header(b"accept-encoding"):
-            return Response(200, body, headers)
-        if path not in self._compressed:
-            self._compressed[path] = gzip.compress(body, mtime=0)
-        return Response(200, self._compressed[path], [*headers, (b"content-encoding", b"gzip")])
+        if path in self._compressed and "gzip" in request.header(b"accept-encoding"):
+            return Response(200, self._compressed[path], [*headers, (b"content-encoding", b"gzip")])
+        return Response(200, body, headers)
 
 
 def html(status: int, body: str) -> Response:

@@ -149,7 +149,7 @@ export function Access() {
         />
       )}
       {found.value && (
-        <div class="card flat">
+        <section class="card flat" tabIndex={0} aria-label="Permissions">
           <table class="matrix">
             <thead>
               <tr>
@@ -189,7 +189,7 @@ export function Access() {
               ))}
             </tbody>
           </table>
-        </div>
+        </section>
       )}
     </div>
   );

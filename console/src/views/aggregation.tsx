@@ -89,7 +89,7 @@ function Chain({ services, customGroups }: Seen) {
           </ul>
         </section>
       </div>
-      <section class="card flat">
+      <section class="card flat" tabIndex={0} aria-label="APIServices">
         <table>
           <thead>
             <tr>

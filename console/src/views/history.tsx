@@ -226,7 +226,7 @@ function Changes({ kind, changes, revision, newest }: ChangesProps) {
       : object.metadata.name === query.name && (object.metadata.namespace ?? "") === (query.ns ?? "");
   const chosen = changes.find(isChosen);
   return (
-    <section class="card flat changes" aria-label="Changes since">
+    <section class="card flat changes" tabIndex={0} aria-label="Changes since">
       <table>
         <thead>
           <tr>
@@ -313,7 +313,7 @@ function Then({ kind, table, revision }: { kind: Resource; table: Listed; revisi
   const rows = table.rows ?? [];
   if (!rows.length) return <Empty title={`There was nothing at revision ${revision}`} />;
   return (
-    <section class="card flat" aria-label="The list at this revision">
+    <section class="card flat" tabIndex={0} aria-label="The list at this revision">
       <table>
         <thead>
           <tr>

@@ -194,7 +194,7 @@ function Events({ shown }: { shown: Shown }) {
   const when = (event: Event) => event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? "";
   return (
     <div class="page">
-      <div class="card flat">
+      <section class="card flat" tabIndex={0} aria-label="Events">
         <table>
           <thead>
             <tr>
@@ -222,7 +222,7 @@ function Events({ shown }: { shown: Shown }) {
               ))}
           </tbody>
         </table>
-      </div>
+      </section>
     </div>
   );
 }

@@ -191,7 +191,7 @@ function Last() {
       </div>
       {reason && <Notice tone="plain">{reason}</Notice>}
       {failure && !reason && <Problem what="Requests cannot be read" failure={failure} onRetry={recorded.again} />}
-      <section class="card flat" aria-label="Last requests">
+      <section class="card flat" tabIndex={0} aria-label="Last requests">
         <table>
           <thead>
             <tr>
