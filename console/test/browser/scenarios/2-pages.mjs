@@ -205,4 +205,46 @@ export const scenarios = {
       await api("DELETE", `${services}/v1.gone.example.com`);
     },
   },
+  "no page violates WCAG AA, light and dark": {
+    async run({ page, open }) {
+      for (const theme of ["light", "dark"]) {
+        await page.evaluate((chosen) => localStorage.setItem("theme", chosen), theme);
+        await page.reload();
+        for (const [hash, seen] of VIEWS) {
+          await open(hash);
+          await page.waitForSelector(seen);
+          assert.deepEqual(await violations(page), [], `${hash} in ${theme}`);
+        }
+      }
+      await page.keyboard.press("Control+k");
+      await page.waitForSelector("[role=option]");
+      assert.deepEqual(await violations(page), [], "search");
+      await page.keyboard.press("Escape");
+      await page.evaluate(() => localStorage.setItem("theme", "light"));
+      await page.reload();
+    },
+  },
+  "ten views fit 1440, 1024 and 390 pixels": {
+    async run({ page, open, pictures }) {
+      for (const [width, height] of [
+        [1440, 900],
+        [1024, 768],
+        [390, 844],
+      ]) {
+        await page.setViewportSize({ width, height });
+        for (const [hash, seen] of VIEWS) {
+          await open(hash);
+          await page.waitForSelector(seen);
+          const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+          assert.ok(over <= 0, `${hash} is ${over} px too wide at ${width} px`);
+          const name = hash.replaceAll(/[^a-z0-9]+/g, "-");
+          if (pictures) await page.screenshot({ path: `${pictures}/${width}-${name}.png` });
+        }
+      }
+      await page.click("button[aria-label='Menu']");
+      await page.click("nav a:has-text('Pods')");
+      await page.waitForSelector("h1:has-text('Pods')");
+      await page.setViewportSize({ width: 1280, height: 800 });
+    },
+  },
 };

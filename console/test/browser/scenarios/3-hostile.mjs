@@ -23,6 +23,90 @@ async function retried(call) {
 }
 
 export const scenarios = {
+  "hostile names, annotations, columns, events and managers are text": {
+    expects: [/404|400/],
+    async run({ page, api, open }) {
+      const column = (name, jsonPath) => ({ name, jsonPath, type: "string", description: EVIL });
+      const text = { type: "string", description: EVIL };
+      const schema = {
+        openAPIV3Schema: {
+          type: "object",
+          description: EVIL,
+          properties: { spec: { type: "object", properties: { evil: text, constructor: text, __proto__x: text } } },
+        },
+      };
+      const version = {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema,
+        additionalPrinterColumns: [
+          column(EVIL, ".spec.evil"),
+          column("constructor", ".spec.constructor"),
+          column("__proto__", ".spec.evil"),
+        ],
+      };
+      const spec = {
+        group: "evil.example.com",
+        scope: "Namespaced",
+        names: { plural: "constructor", kind: "Constructor" },
+        versions: [version],
+      };
+      await api("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
+        metadata: { name: "constructor.evil.example.com" },
+        spec,
+      });
+      const objects = "/apis/evil.example.com/v1/namespaces/default/constructor",
+        made = {
+          apiVersion: "evil.example.com/v1",
+          kind: "Constructor",
+          metadata: { name: "constructor", annotations: { "a/b": EVIL } },
+          spec: { evil: EVIL, constructor: "javascript:window.ran=true" },
+        };
+      await retried(() => api("POST", `${objects}?fieldManager=${encodeURIComponent(EVIL.slice(0, 100))}`, made));
+      const {
+        metadata: { uid },
+      } = await api("POST", CONFIG_MAPS, {
+        ...configMap("evil", { evil: EVIL, __proto__: EVIL, constructor: EVIL }),
+        metadata: { name: "evil", annotations: { link: "javascript:window.ran=true", "a/b": EVIL } },
+      });
+      const involved = { apiVersion: "v1", kind: "ConfigMap", name: "evil", namespace: "default", uid };
+      await api("POST", "/api/v1/namespaces/default/events", {
+        metadata: { name: "evil.1" },
+        involvedObject: involved,
+        reason: EVIL,
+        message: EVIL,
+        type: "Warning",
+        source: { component: EVIL },
+      });
+      await page.reload();
+      for (const [hash, seen] of [
+        ["resources/evil.example.com/constructor?ns=default", "td:has-text('onerror')"],
+        ["object/evil.example.com/constructor/default/constructor", ".cm-content:has-text('onerror')"],
+        ["object/evil.example.com/constructor/default/constructor?tab=related", "h1:has-text('constructor')"],
+        ["object/core/configmaps/default/evil", ".cm-content:has-text('javascript:')"],
+        ["object/core/configmaps/default/evil?tab=events", "main :text('onerror')"],
+        ["resources/core/events?ns=default", "td:has-text('onerror')"],
+        [
+          "object/apiextensions.k8s.io/customresourcedefinitions//constructor.evil.example.com",
+          ".cm-content:has-text('onerror')",
+        ],
+        ["time/evil.example.com/constructor?ns=default", "main td >> text=constructor"],
+        [`object/core/configmaps/default/${encodeURIComponent(EVIL)}`, "main"],
+        [`resources/core/${encodeURIComponent(EVIL)}?ns=${encodeURIComponent(EVIL)}`, "main"],
+        [`access?filter=${encodeURIComponent(EVIL)}`, "main"],
+        [`aggregation?path=${encodeURIComponent(EVIL)}`, "main"],
+        ["%E0%A4%A", "nav"],
+        ["constructor", "nav"],
+        ["__proto__", "nav"],
+        ["object/core/configmaps/default/evil?tab=constructor", ".cm-content"],
+      ]) {
+        await open(hash);
+        await page.waitForSelector(seen);
+        assert.deepEqual(await page.evaluate(INJECTED), [], hash);
+      }
+    },
+  },
   "no code gets in, and none is asked for elsewhere": {
     expects: [/Content Security Policy/],
     async run({ page }) {
