@@ -19,6 +19,26 @@ export const scenarios = {
       await page.waitForSelector("td a:text-is('appears')", { state: "detached" });
     },
   },
+  "more tabs than a browser has connections follow the cluster": {
+    async run({ page, api, open, origin, context, listen }) {
+      await open("resources/core/configmaps?ns=default");
+      const add = async () => {
+        const tab = await context.newPage();
+        listen(tab);
+        await tab.goto(`${origin}/#/resources/core/configmaps?ns=default`, { waitUntil: "commit" });
+        return tab;
+      };
+      const tabs = await Promise.all(Array.from({ length: 8 }, add));
+      try {
+        await Promise.all(tabs.map((tab) => tab.waitForSelector(".objects .state.live")));
+        await api("POST", CONFIG_MAPS, configMap("everywhere"));
+        await Promise.all([page, ...tabs].map((tab) => tab.waitForSelector("td a:text-is('everywhere')")));
+      } finally {
+        await Promise.all(tabs.map((tab) => tab.close()));
+      }
+      await api("DELETE", `${CONFIG_MAPS}/everywhere`);
+    },
+  },
   "a service account is reviewed with its groups": {
     async run({ page, api, open }) {
       const rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";

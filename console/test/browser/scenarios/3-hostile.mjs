@@ -107,6 +107,37 @@ export const scenarios = {
       }
     },
   },
+  "hostile log lines are text, and a flood of them leaves the page usable": {
+    async run({ page, api, open }) {
+      await retried(() =>
+        api("POST", "/api/v1/namespaces/default/pods", {
+          metadata: { name: "evil" },
+          spec: { automountServiceAccountToken: false, containers: [{ name: "c", image: "i" }] },
+        }),
+      );
+      const body = `${EVIL}\n\u001b]8;;javascript:window.ran=true\u0007link\u001b]8;;\u0007\n${"x".repeat(2_000_000)}\n${"line\n".repeat(200_000)}${EVIL} the end\n`;
+      await page.routeWebSocket(/console\/streams/, (socket) => {
+        const server = socket.connectToServer();
+        socket.onMessage((message) => {
+          const { open: id, path = "" } = JSON.parse(message);
+          if (!path.includes("/pods/evil/log")) return server.send(message);
+          const head = Buffer.alloc(4);
+          head.writeUInt32BE(id);
+          socket.send(JSON.stringify({ id, status: 200 }));
+          for (let at = 0; at < body.length; at += 65536) {
+            socket.send(Buffer.concat([head, Buffer.from(body.slice(at, at + 65536))]));
+          }
+        });
+      });
+      await page.reload();
+      await open("object/core/pods/default/evil?tab=logs");
+      await page.waitForSelector(".log:has-text('the end')");
+      assert.deepEqual(await page.evaluate(INJECTED), []);
+      assert.ok((await page.locator(".log").innerText()).length < 200_000, "what is not kept is not shown");
+      await page.click("a:text-is('YAML')");
+      await page.waitForSelector(".cm-content:has-text('automountServiceAccountToken')");
+    },
+  },
   "no code gets in, and none is asked for elsewhere": {
     expects: [/Content Security Policy/],
     async run({ page }) {
