@@ -53,9 +53,8 @@ def _server(folder: str) -> Iterator[list[str]]:
         for line in server.stdout:
             if line.startswith("export"):
                 break
-            printed.append(
-                re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:6443", line.rstrip()).replace(folder, "~/.local/share")
-            )
+            line = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:6443", line.rstrip())
+            printed.append(line.replace(f"{folder}/data", "~/.local/share/pilothouse"))
         nodes = [
             "kubectl",
             f"--kubeconfig={folder}/data/admin.kubeconfig",
