@@ -191,7 +191,7 @@ class ExploreCluster:
                 return False
             await asyncio.sleep(_POLL)
             now = self._signature()
-            busy = self.bench.busy_programs(selection) or [one for one in self._external() if one.busy()]
+            busy = bool(self.bench.busy_programs(selection)) or any(one.busy() for one in self._external())
             if busy or now != signature or self.bench.quiescence.busy(0.0):
                 since, signature = time.monotonic(), now
             if any(one.failure() for one in self._external()):

@@ -464,7 +464,8 @@ class Run:
     def _timeline(self, start: float, changes: Sequence[Change]) -> list[Entry]:
         entries: list[Entry] = []
         step, marks = -1, iter([*self._idle_marks[1:], len(self._log.entries) + 1])
-        mark, causes = next(marks), []
+        mark = next(marks)
+        causes: list[int] = []
         written = {change.revision: change for change in changes}
         for position, entry in enumerate(self._log.entries):
             while position >= mark:

@@ -120,7 +120,7 @@ async def test_a_watch_is_cut_after_some_events(api: API) -> None:
 
 
 async def test_a_fault_hits_the_request_after_the_skipped_ones_by_name(api: API) -> None:
-    match = {"verbs": ["create"], "resources": ["configmaps"], "names": ["nth*"], "skip": 1, "times": 1}
+    match: dict[str, Any] = {"verbs": ["create"], "resources": ["configmaps"], "names": ["nth*"], "skip": 1, "times": 1}
     async with api.fault(**match, answer=500):
         assert [await create(api, name) for name in ("nth-1", "other", "nth-2", "nth-3")] == [201, 201, 500, 201]
 
@@ -237,8 +237,8 @@ async def test_the_test_bench_of_a_server_that_others_can_reach_needs_authorizat
 async def test_others_reach_the_test_bench_with_a_token_and_not_without(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.csv"
     tokens.write_text("hidden,tester,1,system:masters\n")
-    flags = {"bind_address": "0.0.0.0", "authorization_mode": "Node,RBAC", "token_auth_file": str(tokens)}
-    async with server(testing=True, **flags) as api:
+    flags: dict[str, Any] = {"authorization_mode": "Node,RBAC", "token_auth_file": str(tokens)}
+    async with server(testing=True, bind_address="0.0.0.0", **flags) as api:
         url = f"{api.url}/apis/testing.pilothouse.dev/v1alpha1/faults"
         async with aiohttp.ClientSession() as session:
             tls = ssl.create_default_context(cafile=api.ca)

@@ -13,7 +13,7 @@ from pilothouse.explore.scenario import read_scenario
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 LABELS = {"app": "web"}
-TEMPLATE = {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+TEMPLATE: dict[str, Any] = {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 ONCE = {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}
 
 

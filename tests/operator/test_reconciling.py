@@ -101,8 +101,10 @@ class Harbour:
     @asynccontextmanager
     async def manager_of_all(self, *reconcilers: Any) -> AsyncIterator[Manager]:
         """A manager of all namespaces, with managedFields in its caches."""
-        options = {"config": self.api.client(in_process=True), "managed_fields": True, "name": "of-all"}
-        async with Manager([type(one) for one in reconcilers], **options) as manager:
+        client = self.api.client(in_process=True)
+        async with Manager(
+            [type(one) for one in reconcilers], config=client, managed_fields=True, name="of-all"
+        ) as manager:
             await soon(manager.wait_ready())
             yield manager
 
@@ -383,7 +385,10 @@ async def test_cached_objects_are_selected_by_namespace_labels_and_owner(harbour
                 found = (one["metadata"]["name"] for one in cache.list(**selected))
                 return {name for name in found if name in "abc" or name.endswith(harbour.namespace)}
 
-            await eventually(lambda names=names: len(names()) == 4)
+            def are_four(names: Callable[[], set[str]] = names) -> bool:
+                return len(names()) == 4
+
+            await eventually(are_four)
             assert names(selector="app=web") == {"a", "b", f"d-{harbour.namespace}"}
             assert names(selector="app=web", namespace=harbour.namespace) == {"a", "b"}
             assert names(selector="app in (web),tier") == {"b"}

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 from patience import PATIENCE
 
+from pilothouse.client import Json
 from pilothouse.testing import eventually as waiting
 from pilothouse.testing import server
 from pilothouse.testing.eventually import watch_target
@@ -28,7 +31,11 @@ async def test_a_server_in_another_process_wakes_the_wait_by_watches(monkeypatch
             found = (await api.request("GET", "/api/v1/configmaps?labelSelector=c%3Dd")).json["items"]
             return len(found) == 1
 
-        for condition, patch in ((first, {"data": {"b": "1"}}), (second, {"metadata": {"labels": {"c": "d"}}})):
+        cases: list[tuple[Callable[[], Awaitable[Any]], Json]] = [
+            (first, {"data": {"b": "1"}}),
+            (second, {"metadata": {"labels": {"c": "d"}}}),
+        ]
+        for condition, patch in cases:
             tried.clear()
             waiting_for = asyncio.ensure_future(api.eventually(condition, within=PATIENCE))
             await tried.wait()

@@ -6,11 +6,11 @@ from typing import Any
 
 from pilothouse.client import Client
 from pilothouse.errors import AlreadyExists
-from pilothouse.operator import Manager, Reconciler, kind
+from pilothouse.operator import Manager, Object, Reconciler, kind
 
 
 @kind(group="explore.example.com", version="v1", status=True)
-class Copy:
+class Copy(Object):
     text: str = ""
 
 

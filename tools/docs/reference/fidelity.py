@@ -6,7 +6,7 @@ import re
 
 from tools.docs.pages import DOCS, ROOT
 
-_FLOORS = {"1.35": ".ci/golden-floor-1.35", "1.36": ".ci/golden-floor-1.36", "1.37": ".ci/golden-floor-1.37"}
+_FLOORS = {"1.35": ".ci/golden-floor-1.35", "1.36": ".ci/golden-floor", "1.37": ".ci/golden-floor-1.37"}
 _ROW = re.compile(r"^\| (1\.\d+) \| (.+?) \| [\d,]+ \|$", re.MULTILINE)
 
 
