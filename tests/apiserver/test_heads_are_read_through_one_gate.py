@@ -40,6 +40,7 @@ READERS = {
         "apiserver/filters/request_metrics",
         "apiserver/filters/timeout",
         "apiserver/server/health",
+        "bench/request_log",
         "nodes/kubelet/commands",
         "nodes/kubelet/routes",
     ),

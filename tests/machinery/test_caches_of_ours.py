@@ -108,6 +108,8 @@ MEMOS = {
         "cli/stores/entry_checks:ReferenceChecks._definitions",
         "cli/stores/entry_checks:ReferenceChecks._used",
         "cli/stores/entry_checks:EntryChecks._uids",
+        "explore/runner:Explorer._learned",
+        "explore/runner:verdicts",
     ),
     "our own types, resources, media types and registries": (
         "apiserver/discovery/handlers:AggregatedDocument._forms",
@@ -133,7 +135,9 @@ MEMOS = {
         "machinery/schema/tree:_SHARED",
         "machinery/schema/tree:_STRUCTS",
         "operator/cluster:Cluster._caches",
+        "operator/cluster:Cluster._gvks",
         "operator/cluster:Cluster._mappings",
+        "operator/webhook_server:WebhookServer._former",
     ),
     "weak: ends with the last expression that uses the type": ("machinery/cel/front/types:_INTERNED",),
     "lines that our own code logs": ("apiserver/tracing/recording:OnceAMinute._last",),

@@ -109,6 +109,7 @@ LANE = {
         "controlplane/test_data_dir.py",
         "controlplane/test_loopback_*.py",
     ),
+    "explore": ("explore/test_classify_and_report.py", "explore/test_scenarios.py"),
     "extensions": (
         "extensions/schema/*.py",
         "!extensions/schema/test_schema_rules_at_work.py",

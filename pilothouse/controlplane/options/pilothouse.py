@@ -75,7 +75,7 @@ class PilothouseOptions:
         "console-port",
         INT,
         0,
-        "Port of the web console; links and sessions survive a restart on the same port. 0: a free port.",
+        "Port of --console, so that links survive a restart; 0 chooses a free port.",
         group=TaskGroup.OBSERVATION,
     )
 
@@ -90,7 +90,7 @@ class PilothouseOptions:
         "testing",
         BOOL,
         False,
-        "Serve the testing.pilothouse.dev API: faults, clock, snapshots. Beyond loopback it needs authorization.",
+        "Serve the testing.pilothouse.dev API: faults, clock, snapshots.",
         group=TaskGroup.TESTING,
     )
 
