@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-import orjson
-
 from pilothouse.explore.model import RunResult
 from pilothouse.explore.scenario import Ignored
+from pilothouse.machinery.codec.json import canonical_json
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -108,7 +107,7 @@ def normalize(final: Mapping[str, Json], noise: Noise) -> dict[str, Json]:
         groups.setdefault(keys[key], []).append(_normal(obj, text))
     result: dict[str, Json] = {}
     for key, objects in groups.items():
-        for number, obj in enumerate(sorted(objects, key=_canonical), 1):
+        for number, obj in enumerate(sorted(objects, key=canonical_json), 1):
             result[key if number == 1 else f"{key} #{number}"] = obj
     return result
 
@@ -222,9 +221,5 @@ def _is_ignored(key: str, path: str, ignored: Sequence[Ignored]) -> bool:
     return False
 
 
-def _canonical(value: Any) -> bytes:
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-
-
 def _sorted(values: Any) -> list[bytes]:
-    return sorted(_canonical(value) for value in values) if isinstance(values, list) else [_canonical(values)]
+    return sorted(map(canonical_json, values)) if isinstance(values, list) else [canonical_json(values)]

@@ -184,17 +184,21 @@ class BlockingClusters:
 
     @contextmanager
     def _entered(self, block: AbstractAsyncContextManager[None]) -> Iterator[None]:
-        async def enter() -> None:
-            await block.__aenter__()
-
-        async def leave() -> None:
-            await block.__aexit__(None, None, None)
-
-        self.loop.run(enter())
+        self.loop.run(enter(block))
         try:
             yield
         finally:
-            self.loop.run(leave())
+            self.loop.run(leave(block))
+
+
+async def enter(block: AbstractAsyncContextManager[None]) -> None:
+    """Enter a block in the event loop that it belongs to."""
+    await block.__aenter__()
+
+
+async def leave(block: AbstractAsyncContextManager[None]) -> None:
+    """Leave a block in the event loop that it belongs to."""
+    await block.__aexit__(None, None, None)
 
 
 class clusters:

@@ -17,7 +17,7 @@ from pilothouse.client.rest.transport import HttpRequest, HttpResponse
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.testing.access import Answer
 from pilothouse.testing.api import API, BlockingAPI
-from pilothouse.testing.cluster_set import BlockingClusters, Clusters
+from pilothouse.testing.cluster_set import BlockingClusters, Clusters, enter, leave
 from pilothouse.testing.in_thread import InThread
 
 T = TypeVar("T")
@@ -111,19 +111,11 @@ class AnyLoopClusters(Clusters):
 
     @asynccontextmanager
     async def _entered(self, block: AbstractAsyncContextManager[None]) -> AsyncIterator[None]:
-        await _await_in(self._blocking.loop, _enter(block))
+        await _await_in(self._blocking.loop, enter(block))
         try:
             yield
         finally:
-            await _await_in(self._blocking.loop, _leave(block))
-
-
-async def _enter(block: AbstractAsyncContextManager[None]) -> None:
-    await block.__aenter__()
-
-
-async def _leave(block: AbstractAsyncContextManager[None]) -> None:
-    await block.__aexit__(None, None, None)
+            await _await_in(self._blocking.loop, leave(block))
 
 
 @asynccontextmanager
