@@ -48,7 +48,8 @@ def scenario_of(name: str, variant: str = "") -> Scenario:
     if program.manager:
         program = replace(program, manager=f"{name}{variant}:manager")
     else:
-        program = replace(program, command=(sys.executable, f"{name}{variant}.py"))
+        # A busy machine may pause a program for longer than the default.
+        program = replace(program, command=(sys.executable, f"{name}{variant}.py"), quiet_for=1.0)
     scenario = replace(scenario, program=program, budget_seconds=3600.0)
     return replace(scenario, kinds=frozenset({KINDS[name]}), budget_runs=MOST_RUNS) if name in KINDS else scenario
 
