@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +25,7 @@ from pilothouse.client.rest.errors import ConnectionFailed, RequestTimedOut
 from pilothouse.client.rest.transport import HttpRequest
 from pilothouse.explore.scenario import Program, ScenarioError
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.platform import NEW_PROCESS_GROUP, kill_process_group
 from pilothouse.machinery.server_time import go_by
 
 _CANCEL_TIMEOUT: Final = 10.0
@@ -290,7 +290,7 @@ class CommandInstance:
         with self._log.open("wb") as log:
             try:
                 self._process = await asyncio.create_subprocess_exec(
-                    *command, cwd=program.directory, env=env, stdout=log, stderr=log, start_new_session=True
+                    *command, cwd=program.directory, env=env, stdout=log, stderr=log, **NEW_PROCESS_GROUP
                 )
             except OSError as error:
                 raise ScenarioError(f"cannot start {command[0]}: {error}") from None
@@ -300,10 +300,7 @@ class CommandInstance:
             return
         self._killed = True
         with suppress(ProcessLookupError, PermissionError):
-            if hasattr(os, "killpg"):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            else:
-                self._process.kill()
+            kill_process_group(self._process)
         await self._process.wait()
         self.access.bench.close_connections([self.access.user])
 

@@ -40,7 +40,10 @@ NO_FIELDS = {
         "aud crv exp iat iss jti kid kty nbf node pod serviceaccount sub warnafter"
     ),
     "groups of the pattern of image references": "algorithm hex tag",
-    "fields of another Kubernetes version": "storageHealth",
+    "fields of another Kubernetes version": (
+        "bindMountOptions defaultUser evictionResponders healthStatus nodeAllocatableResources partitionTypeAttribute skipNodeOperations"
+        " storageHealth volumeHealth"
+    ),
     "aggregated discovery and range allocations, which are not published": "range responseKind",
 }
 """Literals that are keys or look like them and are no published fields, by why."""

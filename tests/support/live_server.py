@@ -18,8 +18,9 @@ from pilothouse.client.config.model import ClientConfig
 
 
 class LiveServer:
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, *flags: str) -> None:
         self.data_dir = data_dir
+        self._flags = flags
         self.insecure_port = _free_port()
         self._secure_port = 0
         self._process: asyncio.subprocess.Process | None = None
@@ -36,7 +37,7 @@ class LiveServer:
     async def start(self) -> None:
         flags = [f"--data-dir={self.data_dir}", f"--secure-port={self._secure_port}"]
         flags.append(f"--insecure-port={self.insecure_port}")
-        command = [sys.executable, "-m", "pilothouse.cli.main", "serve", *flags]
+        command = [sys.executable, "-m", "pilothouse.cli.main", "serve", *flags, *self._flags]
         self._process = await asyncio.create_subprocess_exec(
             *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
         )

@@ -69,6 +69,11 @@ def stop_process(process: Process) -> None:
     process.terminate()
 
 
+def kill_process_group(process: Process) -> None:
+    """Kill a child of NEW_PROCESS_GROUP and its children immediately. Raises ProcessLookupError."""
+    os.killpg(process.pid, signal.SIGKILL)
+
+
 def notify_service_manager(address: str, message: bytes) -> None:
     """Send a datagram to the socket in NOTIFY_SOCKET; `@` denotes an abstract socket. Raises OSError."""
     path = f"\0{address[1:]}" if address.startswith("@") else address

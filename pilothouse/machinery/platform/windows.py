@@ -72,6 +72,11 @@ def stop_process(process: Process) -> None:
     process.send_signal(getattr(signal, "CTRL_BREAK_EVENT", signal.SIGTERM))
 
 
+def kill_process_group(process: Process) -> None:
+    """Kill the child immediately; its children go on, because this system has no signal for a group."""
+    process.kill()
+
+
 def notify_service_manager(address: str, message: bytes) -> None:
     raise OSError("this system has no Unix sockets")
 
