@@ -41,8 +41,8 @@ NO_FIELDS = {
     ),
     "groups of the pattern of image references": "algorithm hex tag",
     "fields of another Kubernetes version": (
-        "bindMountOptions defaultUser evictionResponders healthStatus nodeAllocatableResources partitionTypeAttribute skipNodeOperations"
-        " storageHealth volumeHealth"
+        "bindMountOptions defaultUser evictionResponders healthStatus nodeAllocatableResources partitionTypeAttribute"
+        " skipNodeOperations storageHealth volumeHealth"
     ),
     "aggregated discovery and range allocations, which are not published": "range responseKind",
 }
