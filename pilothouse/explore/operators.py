@@ -21,7 +21,7 @@ from pilothouse.bench.bench import Bench
 from pilothouse.client.idleness import PROGRAMS, Workers, registered_workers
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import AsgiApp, AsgiResponse, AsgiTransport
-from pilothouse.client.rest.errors import ConnectionFailed, RequestTimedOut
+from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.rest.transport import HttpRequest
 from pilothouse.explore.scenario import Program, ScenarioError
 from pilothouse.machinery.dataclass import dataclass
@@ -145,20 +145,11 @@ class KillableTransport(AsgiTransport):
         self._open: WeakSet[AsgiResponse] = WeakSet()
         self.dead = False
 
-    async def send(self, request: HttpRequest) -> AsgiResponse:
+    def _call(self, request: HttpRequest) -> AsgiResponse:
         if self.dead:
             raise ConnectionFailed("the operator was killed")
-        exchange = self._context.copy().run(AsgiResponse, self._app, self._scope(request), request.body)
+        exchange = self._context.copy().run(super()._call, request)
         self._open.add(exchange)
-        try:
-            async with asyncio.timeout(request.timeout):
-                await exchange.started()
-        except TimeoutError:
-            await exchange.close()
-            raise RequestTimedOut(f"no answer within {request.timeout} s") from None
-        except BaseException:
-            await exchange.close()
-            raise
         return exchange
 
     async def cut(self) -> None:
