@@ -221,7 +221,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """Everything that one run left behind."""
+    """The result of one run: timeline, changes and final state."""
 
     perturbations: tuple[Perturbation, ...] = ()
     timeline: tuple[Entry, ...] = ()

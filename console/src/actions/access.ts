@@ -32,6 +32,7 @@ export function permission(needs: Needs, namespace: string, name: string): Promi
     // A server that does not answer reviews decides when the action is sent.
     () => ({ allowed: true, reason: "" }),
   );
+  for (const [old, { at }] of answers) if (Date.now() - at >= KEPT) answers.delete(old);
   answers.set(key, { at: Date.now(), answer });
   return answer;
 }

@@ -36,6 +36,8 @@ export interface Action {
   applies: (target: Target) => boolean;
   // The question before the action; the name of the object follows in the title of the dialog.
   explain: (target: Target) => string;
+  // Whether the dialog counts the objects that depend on this one.
+  countsDependents?: boolean;
   input?: (target: Target) => Input;
   needs: (target: Target) => Needs;
   call: (target: Target, value: string) => Call;
@@ -217,6 +219,7 @@ export const ACTIONS: Action[] = [
   {
     title: "Delete",
     danger: true,
+    countsDependents: true,
     applies: ({ kind, object }) => kind.verbs.includes("delete") && !object.metadata.deletionTimestamp,
     explain: () => "Objects with finalizers disappear when their controllers are done.",
     input: () => ({

@@ -146,7 +146,7 @@ function Ask({ action, target, onDone }: AskProps) {
         {action.title} {plain(name)}
       </h2>
       <p>{action.explain(target)}</p>
-      {action.title === "Delete" && <Dependents target={target} />}
+      {action.countsDependents && <Dependents target={target} />}
       {input && <Field input={input} value={value} onChange={setValue} />}
       <div class="command">
         <code>{plain(command)}</code>

@@ -94,7 +94,7 @@ class ContainerEntry:
 
     @cached_property
     def v2_part(self) -> DocumentPart:
-        """Kept, so that a change of one group version does not rebuild the others."""
+        """OpenAPI v2 of this container. Cached: a change of one group version does not rebuild the others."""
         from pilothouse.apiserver.openapi import v2
 
         return v2.DocumentPart.of(self.container)
