@@ -70,16 +70,15 @@ PROGRAMS: Final = Workers()
 
 @contextmanager
 def tracked_while_running(worker: RunningWorker) -> Iterator[None]:
-    """Track a worker of a program outside of any server for the duration of the block."""
-    if _WORKERS.get() is not None:
-        yield
-        return
-    worker.loop = asyncio.get_running_loop()
-    PROGRAMS.add(worker)
+    """Track a worker for the duration of the block: as one of its server's, or in `PROGRAMS`."""
+    workers = _WORKERS.get()
+    if workers is None:
+        workers, worker.loop = PROGRAMS, asyncio.get_running_loop()
+    workers.add(worker)
     try:
         yield
     finally:
-        PROGRAMS.remove(worker)
+        workers.remove(worker)
         worker.loop = None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from custom_resources import eventually
+from custom_resources import DEFINITIONS, definition, eventually, install
 
 from pilothouse.errors import Invalid
 from pilothouse.testing import API, server
@@ -48,6 +48,18 @@ async def test_a_settled_server_has_done_all_that_was_asked_of_it(cluster: API) 
     await cluster.request("DELETE", f"{DEPLOYMENTS}/web")
     await cluster.settle()
     assert (await cluster.request("GET", PODS)).json["items"] == []
+
+
+async def test_the_garbage_collector_of_a_settled_server_watches_new_kinds(cluster: API) -> None:
+    """Otherwise it would miss that an owner of such a kind is deleted. Its first attempt is refused here."""
+    collector = "system:serviceaccount:kube-system:generic-garbage-collector"
+    watches = {"users": [collector], "verbs": ["list", "watch"], "resources": ["widgets"]}
+    async with cluster.recording(users=[collector]) as seen, cluster.fault(**watches, times=2, answer=503):
+        await install(cluster, definition())
+        await cluster.settle()
+        of_widgets = [each for each in (await seen.status())["requests"] if each.get("resource") == "widgets"]
+        assert {each["verb"]: each["count"] for each in of_widgets}["watch"] == 2
+    await cluster.request("DELETE", f"{DEFINITIONS}/widgets.example.com")
 
 
 async def test_a_wait_that_is_too_short_says_who_still_works(cluster: API) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
+from itertools import chain
 
 from prometheus_client import CollectorRegistry, Counter
 
@@ -17,6 +18,7 @@ from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.cache.reflector import Reflector
 from pilothouse.client.clock import Clock, cancelled
 from pilothouse.client.discovery import DiscoveryClient
+from pilothouse.client.idleness import register_worker
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.controllers.context import ControllerContext
@@ -53,6 +55,8 @@ def sync_errors(registry: CollectorRegistry) -> Counter:
 
 
 class GarbageCollector:
+    name = "garbage-collector-controller"
+
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._errors = sync_errors(context.registry)
@@ -63,9 +67,15 @@ class GarbageCollector:
         self._collector = Collector(self._builder, Operations(context.client, self._mappings))
         self._resources: dict[GroupVersionResource, GroupVersionKind] = {}
         self._changed = asyncio.Event()
+        self._lags = False  # the resources may be older than the last observed change
+
+    def is_busy(self, within: float) -> bool:
+        """Report whether a served resource may not be monitored yet."""
+        return self._changed.is_set() or self._lags or self._monitors.are_behind
 
     async def run(self) -> None:
         """Run until cancelled."""
+        register_worker(self)
         workers = range(self._context.config.concurrent_gc_syncs)
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -83,6 +93,8 @@ class GarbageCollector:
                     tasks.create_task(self._collector.delete_worker())
                     tasks.create_task(self._collector.orphan_worker())
         finally:
+            self._changed.clear()
+            self._lags = False
             await self._monitors.stop()
 
     def _seen(self, event: graph_builder.GraphEvent) -> None:
@@ -91,15 +103,22 @@ class GarbageCollector:
             self._changed.set()
 
     async def _sync_when_changed(self) -> None:
-        delays: Iterator[float] = iter(() if self._resources else _SETTLING)
+        repeats, delays = 0, iter(() if self._resources else _SETTLING)
         while True:
             try:
                 async with asyncio.timeout(next(delays, _PERIOD)):
                     await self._changed.wait()
                 self._changed.clear()
-                delays = iter(_SETTLING)
+                self._lags = True
+                repeats, delays = len(_SETTLING), iter(_SETTLING)
             except TimeoutError:
                 await self._sync()
+                repeats -= 1
+                self._lags = self._lags and repeats > 0 and self._misses_a_definition()
+
+    def _misses_a_definition(self) -> bool:
+        served = {f"{resource.resource}.{resource.group}" for resource in self._resources}
+        return not served.issuperset(self._monitors.names_of("CustomResourceDefinition"))
 
     async def _sync(self) -> None:
         try:
@@ -130,13 +149,18 @@ class GraphMonitor:
     _known: dict[str, ObjectReference]  # by key
 
     def __init__(self, kind: GroupVersionKind, emit: Callable[[graph_builder.GraphEvent], None]) -> None:
-        self._kind = kind
+        self.kind = kind
         self._emit = emit
         self._known = {}
         self.synced = asyncio.Event()
 
+    @property
+    def names(self) -> Collection[str]:
+        """Keys of the observed objects."""
+        return self._known.keys()
+
     def add(self, obj: Json) -> None:
-        key, identity = meta_namespace_key(obj), identity_of(self._kind, obj)
+        key, identity = meta_namespace_key(obj), identity_of(self.kind, obj)
         before = self._known.setdefault(key, identity)
         if before != identity:
             self._emit(graph_builder.GraphEvent(before))
@@ -171,20 +195,33 @@ class GraphMonitors:
         self._emit = emit
         self._clock = clock
         self._monitors: dict[GroupVersionResource, GraphMonitor] = {}
+        self._reflectors: dict[GroupVersionResource, Reflector] = {}
         self._tasks: dict[GroupVersionResource, asyncio.Task[None]] = {}
         self._retired: set[asyncio.Task[None]] = set()
 
     def sync(self, resources: Mapping[GroupVersionResource, GroupVersionKind]) -> None:
         """Monitor exactly these resources."""
         for resource in self._monitors.keys() - resources.keys():
-            del self._monitors[resource]
+            del self._monitors[resource], self._reflectors[resource]
             retired = asyncio.create_task(self._retire(self._tasks.pop(resource)))
             self._retired.add(retired)
             retired.add_done_callback(self._retired.discard)
         for resource, kind in resources.items():
             if resource not in self._monitors:
                 monitor = self._monitors[resource] = GraphMonitor(kind, self._emit)
-                self._tasks[resource] = asyncio.create_task(self._follow(resource, monitor))
+                objects = self._client.for_resource(resource).metadata_only()
+                reflector = Reflector(objects, monitor, name=f"garbage collector: {resource}", clock=self._clock)
+                self._reflectors[resource] = reflector
+                self._tasks[resource] = asyncio.create_task(reflector.run())
+
+    @property
+    def are_behind(self) -> bool:
+        """Whether a monitor has not begun to watch, and its resource can be reached."""
+        return any(reflector.is_behind for reflector in self._reflectors.values())
+
+    def names_of(self, kind: str) -> Iterable[str]:
+        """Yield the keys of the observed objects of a kind."""
+        return chain.from_iterable(monitor.names for monitor in self._monitors.values() if monitor.kind.kind == kind)
 
     def is_synced(self, resource: GroupVersionResource) -> bool:
         monitor = self._monitors.get(resource)
@@ -195,14 +232,11 @@ class GraphMonitors:
             await monitor.synced.wait()
 
     async def stop(self) -> None:
+        self._reflectors.clear()
         tasks = {*self._tasks.values(), *self._retired}
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _follow(self, resource: GroupVersionResource, monitor: GraphMonitor) -> None:
-        objects = self._client.for_resource(resource).metadata_only()
-        await Reflector(objects, monitor, name=f"garbage collector: {resource}", clock=self._clock).run()
 
     async def _retire(self, task: asyncio.Task[None]) -> None:
         try:
