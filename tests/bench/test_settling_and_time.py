@@ -53,8 +53,8 @@ async def test_a_settled_server_has_done_all_that_was_asked_of_it(cluster: API) 
 async def test_the_garbage_collector_of_a_settled_server_watches_new_kinds(cluster: API) -> None:
     """Otherwise it would miss that an owner of such a kind is deleted. Its first attempt is refused here."""
     collector = "system:serviceaccount:kube-system:generic-garbage-collector"
-    watches = {"users": [collector], "verbs": ["list", "watch"], "resources": ["widgets"]}
-    async with cluster.recording(users=[collector]) as seen, cluster.fault(**watches, times=2, answer=503):
+    refused = cluster.fault(users=[collector], verbs=["list", "watch"], resources=["widgets"], times=2, answer=503)
+    async with cluster.recording(users=[collector]) as seen, refused:
         await install(cluster, definition())
         await cluster.settle()
         of_widgets = [each for each in (await seen.status())["requests"] if each.get("resource") == "widgets"]

@@ -17,7 +17,7 @@ from dataclasses import field
 from typing import Any, Final, Protocol, TypeAlias
 
 from pilothouse.apiserver.storage.cacher.cacher import cachers_of
-from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict, Unavailable
+from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Entry, Revision, Store
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.event_loop import yield_to_loop
@@ -111,13 +111,17 @@ class Snapshots:
             return revision
 
     async def _write_back(self, snapshot: StoredSnapshot) -> list[Entry]:
-        """Write the differences, and return the removed entries."""
+        """Write the differences, and return the removed entries.
+
+        A component that reacts to every restored key, such as a controller that writes a status, wins after the last
+        round: its writes count as later than the restore.
+        """
         taken_away: list[Entry] = []
         for _ in range(_MOST_ROUNDS):
             page = await self.store.list(f"{self.root}/")
             writes = list(self._writes(snapshot, page.entries))
             if not writes:
-                return taken_away
+                break
             taken_away += [entry for entry in page.entries if entry.key not in snapshot.entries]
             outcomes = await asyncio.gather(*writes, return_exceptions=True)
             for outcome in outcomes:
@@ -125,7 +129,7 @@ class Snapshots:
                     outcome, (KeyExists, KeyNotFound, RevisionConflict)
                 ):
                     raise outcome
-        raise Unavailable("others write faster than the snapshot can be restored")
+        return taken_away
 
     def _writes(self, snapshot: StoredSnapshot, current: Sequence[Entry]) -> Iterator[_Write]:
         """Yield the writes; creates come first, so that dependents never precede their dependencies."""

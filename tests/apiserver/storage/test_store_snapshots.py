@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from pilothouse.apiserver.storage.errors import Compacted
-from pilothouse.apiserver.storage.interface import Event, Store, Watch
+from pilothouse.apiserver.storage.interface import Entry, Event, Store, Watch
 from pilothouse.apiserver.storage.snapshots import Snapshots
 
 
@@ -68,6 +68,26 @@ async def test_a_writer_that_does_not_stop_loses_against_the_snapshot(store: Sto
     await asyncio.gather(snapshots.restore(before), writing)
     await snapshots.restore(before)
     assert await state(store) == {}
+
+
+async def test_a_controller_that_undoes_a_restore_does_not_make_it_fail(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshots, update = Snapshots(store), store.update
+    status = await store.create("/registry/status", b"unknown")
+    other = await store.create("/registry/other", b"before")
+    before = await snapshots.save()
+    await update(status.key, b"available", expected=status.modified)
+    await update(other.key, b"after", expected=other.modified)
+
+    async def update_and_react(key: str, value: bytes, *, expected: int, ttl: int = 0) -> Entry:
+        """Update the key, and write the status again at once."""
+        entry = await update(key, value, expected=expected, ttl=ttl)
+        return await update(key, b"available", expected=entry.modified) if key == status.key else entry
+
+    monkeypatch.setattr(store, "update", update_and_react)
+    await snapshots.restore(before)
+    assert await state(store) == {status.key: b"available", other.key: b"before"}
 
 
 async def test_a_heartbeat_that_still_beats_is_not_set_back(store: Store) -> None:
