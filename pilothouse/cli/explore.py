@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pilothouse.cli.arguments import CommandParser
 
 if TYPE_CHECKING:
-    from pilothouse.explore.model import Outcome, Verdict
+    from pilothouse.explore.model import Verdict
     from pilothouse.explore.scenario import Scenario
 
 _FAILED, _INVALID = 1, 2
@@ -30,7 +30,10 @@ def main(arguments: Sequence[str]) -> int:
     if parsed.schema:
         import orjson
 
-        print(orjson.dumps(SCHEMA, option=orjson.OPT_INDENT_2).decode())
+        from pilothouse.explore.report import REPORT_SCHEMA
+
+        schema = SCHEMA if parsed.schema == "scenario" else REPORT_SCHEMA
+        print(orjson.dumps(schema, option=orjson.OPT_INDENT_2).decode())
         return 0
     if parsed.file is None:
         _parser().error("the path of an explore.yaml is required")
@@ -56,7 +59,7 @@ def _with_flags(scenario: Scenario, parsed: argparse.Namespace) -> Scenario:
 
 async def _explore(scenario: Scenario, parsed: argparse.Namespace) -> int:
     from pilothouse.explore.classify import bugs
-    from pilothouse.explore.report import bug_page, reproduction, reproduction_name, summary
+    from pilothouse.explore.report import bug_page, junit, reproduction, reproduction_name, summary, to_document
     from pilothouse.explore.runner import Explorer
     from pilothouse.explore.shrink import shrink
 
@@ -66,12 +69,13 @@ async def _explore(scenario: Scenario, parsed: argparse.Namespace) -> int:
                 print(one.id)
             return 0
         outcome = await explorer.explore(_progress if sys.stderr.isatty() else lambda verdict: None)
-        found = bugs(outcome)
-        for number, bug in enumerate(found, 1):
+        shrunk = []
+        for number, bug in enumerate(bugs(outcome), 1):
             verdict = bug.verdict
             if verdict.perturbations and not parsed.no_shrink:
                 verdict = await shrink(explorer, verdict, steps=len(scenario.steps))
                 bug = replace(bug, verdict=verdict)
+            shrunk.append(bug)
             baseline = (await explorer.learned(verdict.result.steps)).baseline
             print(bug_page(bug, baseline))
             if parsed.output is not None and verdict.perturbations:
@@ -81,24 +85,19 @@ async def _explore(scenario: Scenario, parsed: argparse.Namespace) -> int:
                 file.write_text(text, encoding="utf-8")
                 print(f"Reproduce: pytest {file}\n")
     print(summary(outcome))
-    _write_reports(outcome, parsed)
+    if parsed.junit is not None:
+        parsed.junit.write_text(junit(outcome), encoding="utf-8")
+    if parsed.json is not None:
+        import orjson
+
+        document = to_document(outcome, scenario, shrunk)
+        parsed.json.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2))
     return _FAILED if outcome.failures or outcome.baseline.findings else 0
 
 
 def _progress(verdict: Verdict) -> None:
     mark = "ok  " if verdict.passed else "FAIL"
     print(f"{mark} {', '.join(one.id for one in verdict.perturbations)}", file=sys.stderr)
-
-
-def _write_reports(outcome: Outcome, parsed: argparse.Namespace) -> None:
-    from pilothouse.explore.report import junit, to_document
-
-    if parsed.junit is not None:
-        parsed.junit.write_text(junit(outcome), encoding="utf-8")
-    if parsed.json is not None:
-        import orjson
-
-        parsed.json.write_bytes(orjson.dumps(to_document(outcome), option=orjson.OPT_INDENT_2))
 
 
 def _parser() -> CommandParser:
@@ -121,5 +120,11 @@ def _parser() -> CommandParser:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write a JSON report, for the console")
     parser.add_argument("--list", action="store_true", help="print the plan without running it")
     parser.add_argument("--no-shrink", action="store_true", help="do not reduce failing runs")
-    parser.add_argument("--schema", action="store_true", help="print the JSON schema of explore.yaml")
+    parser.add_argument(
+        "--schema",
+        nargs="?",
+        const="scenario",
+        choices=["scenario", "report"],
+        help="print the JSON schema of explore.yaml, or of the JSON report",
+    )
     return parser

@@ -125,7 +125,7 @@ def differences(
         elif key not in expected:
             yield Difference(key, "", None, actual[key])
         else:
-            for path, one, two in _compare(expected[key], actual[key], ""):
+            for path, one, two in compare(expected[key], actual[key], ""):
                 place = f"{kind} {_generalized(path)}"
                 if place in noise.paths or _is_ignored(key, path, ignored):
                     continue
@@ -134,13 +134,14 @@ def differences(
                 yield Difference(key, path, one, two)
 
 
-def _compare(one: Any, two: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+def compare(one: Any, two: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield (JSON pointer, value in `one`, value in `two`) of each difference; MISSING stands for an absent field."""
     if isinstance(one, dict) and isinstance(two, dict):
         for name in sorted({*one, *two}):
             inner = f"{path}/{str(name).replace('~', '~0').replace('/', '~1')}"
-            yield from _compare(one.get(name, MISSING), two.get(name, MISSING), inner)
+            yield from compare(one.get(name, MISSING), two.get(name, MISSING), inner)
     elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
-        found = [part for index in range(len(one)) for part in _compare(one[index], two[index], f"{path}/{index}")]
+        found = [part for index in range(len(one)) for part in compare(one[index], two[index], f"{path}/{index}")]
         if found and _sorted(one) == _sorted(two):
             yield path, one, two
         else:
@@ -149,10 +150,15 @@ def _compare(one: Any, two: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
         yield path, one, two
 
 
+def unmanaged(metadata: Json) -> Json:
+    """Return the metadata without the fields that the server sets."""
+    return {key: value for key, value in metadata.items() if key not in _MANAGED}
+
+
 def _normal(obj: Json, text: Any) -> Json:
     meta = obj.get("metadata") or {}
     generation = meta.get("generation")
-    kept = {key: value for key, value in meta.items() if key not in _MANAGED}
+    kept = unmanaged(meta)
 
     def walk(value: Any) -> Any:
         if isinstance(value, str):

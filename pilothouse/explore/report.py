@@ -7,14 +7,26 @@ import os
 import pprint
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree
 
-from pilothouse.explore.classify import Bug, Classification, bugs, classify, describe, is_extra, is_missing
-from pilothouse.explore.model import Change, Entry, EntryKind, Finding, Outcome, RunResult, Verdict, to_json
-from pilothouse.explore.scenario import Scenario
+from pilothouse.explore.classify import Bug, BugClass, Classification, bugs, classify, describe, is_extra, is_missing
+from pilothouse.explore.model import (
+    Change,
+    Entry,
+    EntryKind,
+    Finding,
+    Oracle,
+    Outcome,
+    PerturbationKind,
+    RunResult,
+    Verdict,
+    to_json,
+)
+from pilothouse.explore.recording import compare, unmanaged
+from pilothouse.explore.scenario import API_VERSION, Scenario
 from pilothouse.machinery.objects import Json
 
 _WIDTH: Final = 118
@@ -22,6 +34,7 @@ _LEFT: Final = 74
 """Columns of the operator's requests; the revisions of objects are to the right."""
 _MAX_LINES: Final = 60
 _MAX_VALUE: Final = 100
+_READS: Final = ("get", "list", "watch")
 
 
 def summary(outcome: Outcome) -> str:
@@ -60,36 +73,42 @@ def bug_page(bug: Bug, baseline: RunResult) -> str:
 
 def timeline(result: RunResult) -> list[str]:
     """Return the lines of the timeline: steps, requests and events of the operator beside the revisions they made."""
-    return _shorten([f"{left:<{_LEFT}}| {right}".rstrip(" |") for left, right in _rows(result)])
+    lines = []
+    for entry, change in _rows(result):
+        left, right = _entry(entry) if entry is not None else "", _change(change) if change is not None else ""
+        lines.append(f"{left:<{_LEFT}}| {right}".rstrip(" |"))
+    return _shorten(lines)
 
 
-def _rows(result: RunResult) -> Iterator[tuple[str, str]]:
-    """Yield (request, revision), both in the order of the run. Events of objects that never change are left out."""
+def _rows(result: RunResult) -> Iterator[tuple[Entry | None, Change | None]]:
+    """Yield (entry, revision), both in the order of the run. Reads that no perturbation hit are left out, and events
+    of objects that never change.
+    """
     waiting = list(result.changes)
     changed = {_place(change) for change in result.changes}
     made = {entry.revision for entry in result.timeline if _is_write(entry)}
     for entry in result.timeline:
         seen = max(entry.before, 0 if entry.kind == EntryKind.REQUEST else entry.revision)
         while waiting and waiting[0].revision <= seen and waiting[0].revision not in made:
-            yield "", _change(waiting.pop(0))
-        own = ""
+            yield None, waiting.pop(0)
+        own = None
         if _is_write(entry):
             while waiting and waiting[0].revision < entry.revision:
-                yield "", _change(waiting.pop(0))
+                yield None, waiting.pop(0)
             if waiting and waiting[0].revision == entry.revision:
-                own = _change(waiting.pop(0))
-        if (text := _entry(entry)) and (entry.kind != EntryKind.EVENT or (entry.namespace, entry.name) in changed):
-            yield text, own
-    yield from (("", _change(change)) for change in waiting)
+                own = waiting.pop(0)
+        is_plain_read = entry.kind == EntryKind.REQUEST and entry.verb in _READS and not entry.disturbed
+        if not is_plain_read and (entry.kind != EntryKind.EVENT or (entry.namespace, entry.name) in changed):
+            yield entry, own
+    yield from ((None, change) for change in waiting)
 
 
 def _is_write(entry: Entry) -> bool:
     """Whether the operator changed an object."""
-    return entry.kind == EntryKind.REQUEST and entry.verb not in ("get", "list", "watch") and entry.revision > 0
+    return entry.kind == EntryKind.REQUEST and entry.verb not in _READS and entry.revision > 0
 
 
 def _entry(entry: Entry) -> str:
-    """Return the text of an entry; empty for reads, which fill the page and decide nothing by themselves."""
     place = "/".join(part for part in (entry.namespace, entry.name) if part)
     resource = entry.resource + (f"/{entry.subresource}" if entry.subresource else "")
     mark = "!" if entry.disturbed else " "
@@ -100,8 +119,6 @@ def _entry(entry: Entry) -> str:
             return f"! {entry.message}"
         case EntryKind.EVENT:
             return f"{mark}   sees {entry.verb} {resource} {place}"
-        case EntryKind.REQUEST if entry.verb in ("get", "list", "watch") and not entry.disturbed:
-            return ""
         case _:
             answer = str(entry.code) if entry.code else "no response"
             stale = f" at revision {entry.revision}" if entry.verb in ("get", "list") and entry.revision else ""
@@ -246,48 +263,232 @@ def _printable(text: str) -> str:
     return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "", text)
 
 
-def to_document(outcome: Outcome) -> Json:
-    """Return the JSON of an exploration, for programs and for the console."""
-    found = bugs(outcome)
+_TEXT: Final[Json] = {"type": "string"}
+
+
+def _schema(description: str, of: Json | None = None, **properties: Json) -> Json:
+    """Return the schema of an array of `of`, or of an object whose fields are all required."""
+    if of is not None:
+        return {"type": "array", "description": description, "items": of}
     return {
-        "apiVersion": "explore.pilothouse.dev/v1alpha1",
+        "type": "object",
+        "description": description,
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
+    }
+
+
+def _field(of: str, description: str, **more: Any) -> Json:
+    return {"type": of, "description": description, **more}
+
+
+_TIMELINE: Final[Json] = _schema(
+    "One line of a timeline, in the order of the run: an action of the operator, of a step or of the explorer, a new"
+    " revision of an object, or both, if the action wrote the revision.",
+    kind=_field(
+        "string",
+        "Step, Request (of the operator), Event (received by the operator), Action (of the explorer), or Change: a"
+        " revision that the operator did not write.",
+        enum=[*(kind.value for kind in EntryKind), "Change"],
+    ),
+    time=_field("number", "Virtual seconds since the start of the run; of a Change, the time of the line before."),
+    step=_field("integer", "Index of the last performed step; -1 before the first step."),
+    request=_field("string", "Text of the action; empty for a Change."),
+    revision=_field(
+        "string", "Text of the revision: number, sign (+ created, ~ changed, - deleted), object; or empty."
+    ),
+    verb=_field("string", "Verb of a Request, type of an Event; else empty."),
+    resource=_field("string", "`resource.group/subresource` of a Request or Event; else empty."),
+    object=_field("string", "`namespace/name` of the line's object, or empty."),
+    code=_field("integer", "HTTP status of a Request; 0: no response, or no Request."),
+    disturbed=_field("boolean", "Whether a perturbation hit the request or event."),
+    changes=_schema(
+        "Fields that the revision changed; empty for created and deleted objects.",
+        _schema(
+            "One field.",
+            path=_field("string", "JSON pointer."),
+            old={"description": "Value before; `<missing>` for a new field."},
+            new={"description": "Value after; `<missing>` for a removed field."},
+        ),
+    ),
+)
+_FINDING: Final[Json] = _schema(
+    "One violated rule.",
+    oracle=_field("string", "The rule.", enum=[oracle.value for oracle in Oracle]),
+    message=_field("string", "One sentence: the object, the problem."),
+    object=_field("string", "`Kind.group namespace/name`, or empty."),
+    path=_field("string", "JSON pointer of the differing field; empty for a whole object."),
+    expected={"description": "Value in the undisturbed run; null: no such object or field."},
+    actual={"description": "Value in the failed run; null: no such object or field."},
+)
+REPORT_SCHEMA: Final[Json] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "ExplorationReport",
+    **_schema(
+        "Report of an exploration, as `--json` writes it.",
+        apiVersion=_field("string", "Version of the format.", enum=[API_VERSION]),
+        kind=_field("string", "Kind of the document.", enum=["ExplorationReport"]),
+        scenario=_field("string", "Name of the scenario."),
+        steps=_schema("Names of the steps of the scenario.", _TEXT),
+        seed=_field("integer", "Seed of the order of the runs."),
+        seconds=_field("number", "Real duration of the exploration."),
+        planned=_field("integer", "Number of planned perturbations."),
+        skipped=_field("integer", "Number of perturbations that cannot change the outcome."),
+        left=_field("integer", "Number of planned perturbations that the budget did not allow."),
+        noise=_schema("Differences between undisturbed runs, which comparisons ignore.", _TEXT),
+        bugs=_schema(
+            "Bugs, strongest evidence first. Failed runs with the same difference are one bug.",
+            _schema(
+                "One bug, shown by its smallest failed run.",
+                **{"class": _field("string", "Class of the bug.", enum=[one.value for one in BugClass])},
+                reason=_field("string", "Likely reason, in a sentence or two."),
+                object=_field("string", "`Kind.group namespace/name` of the first differing object, or empty."),
+                message=_field("string", "The finding that describes the bug best."),
+                perturbations=_schema(
+                    "Perturbations of the run; empty if the undisturbed run fails.",
+                    _schema(
+                        "One perturbation.",
+                        id=_field("string", "Identity of the perturbation in the scenario."),
+                        kind=_field("string", "Kind.", enum=[kind.value for kind in PerturbationKind]),
+                        text=_field("string", "The perturbation as a noun phrase."),
+                        step=_field("integer", "Index of the step of the perturbation; -1: not bound to a step."),
+                    ),
+                ),
+                steps=_schema("Indices of the performed steps.", {"type": "integer"}),
+                findings=_schema("Violated rules.", _FINDING),
+                timeline=_schema("Timeline of the run.", _TIMELINE),
+                others=_schema("Further runs that show the bug: their perturbations as text.", _TEXT),
+                page=_field("string", "The page of `pilothouse explore` as text."),
+                reproduction=_field("string", "pytest file that reproduces the bug; empty without perturbations."),
+            ),
+        ),
+        runs=_schema(
+            "Perturbed runs in the order of the plan.",
+            _schema(
+                "One run.",
+                id=_field("string", "Identity of its perturbation."),
+                text=_field("string", "The perturbation as a noun phrase."),
+                passed=_field("boolean", "Whether the run has no findings."),
+                reached=_field("boolean", "Whether the operator reached the point of the perturbation."),
+                findings=_schema("Messages of the findings.", _TEXT),
+                bug=_field("integer", "Index in `bugs`; -1 if the run passed."),
+                seconds=_field("number", "Real duration."),
+            ),
+        ),
+        undisturbed=_schema("Timeline of the undisturbed run; lines as in `bugs[].timeline`.", _TIMELINE),
+    ),
+}
+
+
+def to_document(outcome: Outcome, scenario: Scenario, shrunk: Sequence[Bug] = ()) -> Json:
+    """Return the JSON of an exploration in the form of REPORT_SCHEMA, for programs and for the console.
+
+    `shrunk` are the bugs of the outcome in the order of `bugs`, with their smallest runs.
+    """
+    found = bugs(outcome)
+    numbers = {id(run): number for number, bug in enumerate(found) for run in (bug.verdict, *bug.others)}
+    return {
+        "apiVersion": API_VERSION,
         "kind": "ExplorationReport",
         "scenario": outcome.scenario,
+        "steps": [step.name for step in scenario.steps],
         "seed": outcome.seed,
         "seconds": round(outcome.seconds, 3),
         "planned": outcome.planned,
         "skipped": outcome.skipped,
         "left": outcome.left,
         "noise": list(outcome.noise),
-        "bugs": [_bug_document(bug, outcome) for bug in found],
-        "runs": [_run_document(verdict) for verdict in outcome.verdicts],
+        "bugs": [_bug_document(bug, outcome, scenario) for bug in shrunk or found],
+        "runs": [
+            {
+                "id": _ids(verdict),
+                "text": _texts(verdict),
+                "passed": verdict.passed,
+                "reached": not verdict.result.missed,
+                "findings": [finding.message for finding in verdict.findings],
+                "bug": numbers.get(id(verdict), -1),
+                "seconds": round(verdict.result.seconds, 3),
+            }
+            for verdict in outcome.verdicts
+        ],
         "undisturbed": _timeline_document(outcome.baseline.result),
     }
 
 
-def _bug_document(bug: Bug, outcome: Outcome) -> Json:
+def _bug_document(bug: Bug, outcome: Outcome, scenario: Scenario) -> Json:
+    verdict, baseline = bug.verdict, outcome.baseline.result
+    has_file = bool(verdict.perturbations) and scenario.file is not None
     return {
         "class": bug.classification.bug_class.value,
         "reason": bug.classification.reason,
         "object": bug.finding.object,
         "message": bug.finding.message,
-        "perturbations": [to_json(one) | {"text": describe(one)} for one in bug.verdict.perturbations],
-        "findings": [to_json(finding) for finding in bug.verdict.findings],
-        "timeline": _timeline_document(bug.verdict.result),
-        "others": [[describe(one) for one in other.perturbations] for other in bug.others],
-        "page": bug_page(bug, outcome.baseline.result),
+        "perturbations": [
+            {"id": one.id, "kind": one.kind.value, "text": describe(one), "step": one.step}
+            for one in verdict.perturbations
+        ],
+        "steps": list(verdict.result.steps),
+        "findings": [
+            {
+                "oracle": one.oracle.value,
+                "message": one.message,
+                "object": one.object,
+                "path": one.path,
+                "expected": one.expected,
+                "actual": one.actual,
+            }
+            for one in verdict.findings
+        ],
+        "timeline": _timeline_document(verdict.result),
+        "others": [_texts(other) for other in bug.others],
+        "page": bug_page(bug, baseline),
+        "reproduction": reproduction(scenario, verdict, baseline=baseline) if has_file else "",
     }
 
 
-def _run_document(verdict: Verdict) -> Json:
-    return {
-        "perturbations": [one.id for one in verdict.perturbations],
-        "passed": verdict.passed,
-        "findings": [finding.message for finding in verdict.findings],
-        "seconds": round(verdict.result.seconds, 3),
-    }
+def _ids(verdict: Verdict) -> str:
+    return " + ".join(one.id for one in verdict.perturbations)
+
+
+def _texts(verdict: Verdict) -> str:
+    return " and ".join(map(describe, verdict.perturbations))
 
 
 def _timeline_document(result: RunResult) -> list[Json]:
-    """Return the rows of the timeline: `request` (operator, steps and explorer) beside `revision` (objects)."""
-    return [{"request": left, "revision": right} for left, right in _rows(result)]
+    rows: list[Json] = []
+    time, step = 0.0, -1
+    for entry, change in _rows(result):
+        kind, verb, resource, place = "Change", "", "", ""
+        if change is not None:
+            place = "/".join(filter(None, _place(change)))
+        if entry is not None:
+            kind, time, step = entry.kind.value, entry.time, entry.step
+            if entry.kind in (EntryKind.REQUEST, EntryKind.EVENT):
+                group = f".{entry.group}" if entry.group else ""
+                resource = f"{entry.resource}{group}" + (f"/{entry.subresource}" if entry.subresource else "")
+                verb, place = entry.verb, "/".join(part for part in (entry.namespace, entry.name) if part)
+        rows.append(
+            {
+                "kind": kind,
+                "time": time,
+                "step": step,
+                "request": "" if entry is None else _entry(entry).strip(" !="),
+                "revision": "" if change is None else _change(change),
+                "verb": verb,
+                "resource": resource,
+                "object": place,
+                "code": 0 if entry is None else entry.code,
+                "disturbed": entry is not None and (entry.disturbed or entry.kind is EntryKind.ACTION),
+                "changes": [] if change is None else _changed_fields(change),
+            }
+        )
+    return rows
+
+
+def _changed_fields(change: Change) -> list[Json]:
+    """Return the differing fields of two revisions, without the metadata that the server manages."""
+    if change.object is None or change.previous is None:
+        return []
+    old, new = ({**obj, "metadata": unmanaged(obj.get("metadata") or {})} for obj in (change.previous, change.object))
+    return [{"path": path, "old": before, "new": after} for path, before, after in compare(old, new)]

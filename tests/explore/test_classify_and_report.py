@@ -10,6 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from example_module import EXAMPLES
 
 from pilothouse.explore.classify import BugClass, bugs, classify
 from pilothouse.explore.model import (
@@ -26,8 +27,8 @@ from pilothouse.explore.model import (
     RunResult,
     Verdict,
 )
-from pilothouse.explore.report import bug_page, junit, reproduction, summary, to_document
-from pilothouse.explore.scenario import Program, Scenario, Step
+from pilothouse.explore.report import REPORT_SCHEMA, bug_page, junit, reproduction, summary, to_document
+from pilothouse.explore.scenario import Program, Scenario, Step, validate
 from pilothouse.explore.shrink import shrink
 
 CREATE = Point("create", "configmaps", namespace="default", name="web")
@@ -168,13 +169,30 @@ def test_junit_has_a_case_for_each_run() -> None:
     assert failure.get("type") == "crash consistency"
 
 
-def test_the_document_is_json_with_bugs_runs_and_timelines() -> None:
-    document = json.loads(json.dumps(to_document(outcome_of(KILLED))))
+def test_the_document_is_json_with_bugs_runs_and_timelines(tmp_path: Path) -> None:
+    scenario = Scenario("web", Program(), (Step("apply Site web"),), file=tmp_path / "explore.yaml")
+    outcome = outcome_of(KILLED, verdict_of(PerturbationKind.TIMEOUT))
+    document = json.loads(json.dumps(to_document(outcome, scenario)))
+    assert [*validate(document, REPORT_SCHEMA)] == []
     (bug,) = document["bugs"]
     assert (bug["class"], bug["object"]) == ("crash consistency", "ConfigMap default/web")
-    assert bug["timeline"][-1]["revision"] == "12 - ConfigMap default/web"
-    assert document["runs"][0]["passed"] is False
+    assert "def test_crash_consistency_of_web()" in bug["reproduction"]
+    assert [(line["kind"], line["request"], line["revision"]) for line in bug["timeline"]] == [
+        ("Step", "step 1: apply Site web", ""),
+        ("Change", "", "10 + Site default/web"),
+        ("Event", "sees ADDED sites default/web", ""),
+        ("Request", "create configmaps default/web -> no response", "11 + ConfigMap default/web"),
+        ("Action", "killed the operator", ""),
+        ("Request", "delete configmaps default/web -> 200", "12 - ConfigMap default/web"),
+    ]
+    assert [(run["passed"], run["bug"]) for run in document["runs"]] == [(False, 0), (True, -1)]
     assert (document["planned"], document["left"]) == (9, 3)
+
+
+def test_the_report_of_the_example_has_the_form_of_the_schema() -> None:
+    document = json.loads((EXAMPLES / "explore" / "crash_between_writes" / "report.json").read_bytes())
+    assert [*validate(document, REPORT_SCHEMA)] == []
+    assert [bug["class"] for bug in document["bugs"]] == ["crash consistency", "missed event"]
 
 
 def test_the_reproduction_is_a_python_program_for_the_same_scenario(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ STOP_SIGNALS: Final[Sequence[signal.Signals]] = (signal.SIGTERM, signal.SIGINT)
 HANGUP_SIGNALS: Final[Sequence[signal.Signals]] = (signal.SIGHUP,)
 """Signals of a closed terminal."""
 
-NEW_PROCESS_GROUP: Final[dict[str, Any]] = {"process_group": 0}
+NEW_PROCESS_GROUP: Final[dict[str, Any]] = {"start_new_session": True}  # uvloop does not know process_group
 """Arguments of `create_subprocess_exec` that shield the child from Ctrl-C in the terminal."""
 
 _STATM: Final = Path("/proc/self/statm")

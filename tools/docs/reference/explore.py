@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from pilothouse.explore.classify import BugClass
 from pilothouse.explore.model import Oracle, PerturbationKind
+from pilothouse.explore.report import REPORT_SCHEMA
 from pilothouse.explore.scenario import SCHEMA
 from tools.docs.reference.markdown import code, page, table
 from tools.docs.reference.objects import field_rows
@@ -37,8 +38,19 @@ def explore_page() -> str:
         "## Classes of bugs",
         "Failed runs with the same difference are one bug. The first class that fits is reported:",
         table(["class", ""], _members(BugClass)),
+        "## Report",
+        "`--json FILE` writes the report of an exploration, for programs and for the console. Every field is present."
+        " `pilothouse explore --schema report` prints the JSON schema.",
+        table(["field", "type", ""], _report_rows()),
         tested=tested,
     )
+
+
+def _report_rows() -> Iterator[list[str]]:
+    """Yield the fields of a report; both kinds of timelines have the same fields."""
+    for field, of, about in field_rows(REPORT_SCHEMA, ""):
+        if not field.startswith("`undisturbed[]"):
+            yield [field, of, about.removesuffix(" Required.")]
 
 
 def _members(enum: type[StrEnum]) -> Iterator[list[str]]:
