@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import yaml
 from patience import PATIENCE
 
 import pilothouse
+from tools.docs.site.build import list_versions
 
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -97,3 +99,13 @@ def test_the_kubectl_plugin_runs_the_installed_program(tmp_path: Path) -> None:
     path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     ran = subprocess.run([plugin, "serve", "--testing"], env=path, capture_output=True, text=True, timeout=PATIENCE)
     assert ran.stdout == "ran with serve --testing\n"
+
+
+def test_the_menu_of_versions_begins_with_the_newest(tmp_path: Path) -> None:
+    for name in ("0.9", "0.10", "0.2", "assets"):
+        (tmp_path / name).mkdir()
+    list_versions(tmp_path)
+    menu = json.loads((tmp_path / "versions.json").read_text())
+    assert [each["version"] for each in menu] == ["0.10", "0.9", "0.2"]
+    assert [each["aliases"] for each in menu] == [["latest"], [], []]
+    assert 'url=0.10/"' in (tmp_path / "index.html").read_text()

@@ -22,6 +22,7 @@ def main() -> int:
     alone.add_argument("page", type=Path, metavar="PAGE")
     build = commands.add_parser("build", help="build the site")
     build.add_argument("--out", type=Path, default=ROOT / "site", metavar="DIR", help="where to (site)")
+    build.add_argument("--versioned", action="store_true", help="as DIR/X.Y, beside the sites of other versions")
     reference = commands.add_parser("reference", help="write the pages that are made from the code")
     reference.add_argument("--check", action="store_true", help="only say which are not as they would be written")
     options = parser.parse_args()
@@ -30,7 +31,7 @@ def main() -> int:
     if options.command == "build":
         from tools.docs.site.build import build as build_site
 
-        return build_site(options.out)
+        return build_site(options.out, versioned=options.versioned)
     if options.command == "run":
         from tools.docs.running.process import run_page
 
