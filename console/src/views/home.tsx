@@ -135,7 +135,7 @@ function Troubles({ troubles }: { troubles: Trouble[] }) {
     <ul class="lines">
       {troubles.slice(0, 3 * SHOWN).map(({ kind, namespace, name, sentence, tone }) => (
         <li key={`${kind.resource} ${namespace}/${name} ${sentence}`}>
-          <a href={objectLink(kind, namespace, name)}>
+          <a href={objectLink(kind, namespace, name, kind.group === "apps" ? { tab: "workload" } : {})}>
             <span class={tone}>
               <KindIcon kind={kind} />
             </span>
@@ -188,22 +188,32 @@ function Nodes({ nodes }: { nodes: LiveList<KubeObject> | null }) {
   );
 }
 
-const milliseconds = (seconds: number) => (Number.isFinite(seconds) ? `${(seconds * 1000).toFixed(0)} ms` : "–");
+const milliseconds = (seconds: number) => `${(seconds * 1000).toFixed(seconds < 0.01 ? 1 : 0)} ms`;
 
 function Api({ figures: { interval, failure } }: { figures: FiguresRead }) {
   const errors = interval ? perSecond(interval, "serverErrors") : 0;
+  const latency = interval ? quantile(0.99, interval) : Number.NaN;
+  const isMeasured = interval !== null && interval.now.at > interval.before.at;
   return (
     <Tile title="API" href={link("requests")}>
       {failure && !interval ? (
         <small>Metrics cannot be read: {failure.message.slice(0, 80)}</small>
       ) : (
         <>
-          <b>{interval ? milliseconds(quantile(0.99, interval)) : "–"}</b>
-          <span> at 99 %</span>
-          <small>
-            {interval ? `${perSecond(interval, "requests").toFixed(1)} requests/s, ` : ""}
-            <span class={errors > 0 ? "bad" : ""}>{errors.toFixed(1)} server errors/s</span>
-          </small>
+          {Number.isFinite(latency) ? (
+            <>
+              <b>{milliseconds(latency)}</b>
+              <span> for 99 % of requests</span>
+            </>
+          ) : (
+            <b class="quiet">{isMeasured ? "Idle" : "Measuring"}</b>
+          )}
+          {isMeasured && (
+            <small>
+              {perSecond(interval, "requests").toFixed(1)} requests/s,{" "}
+              <span class={errors > 0 ? "bad" : ""}>{errors.toFixed(1)} server errors/s</span>
+            </small>
+          )}
         </>
       )}
     </Tile>

@@ -5,6 +5,7 @@ import { apiVersionOf, find, pathOf, type Resource, resources } from "../data/di
 import { liveList, liveObject, useLive } from "../data/live";
 import type { Condition, KubeObject, Metadata } from "../data/objects";
 import { plain } from "../logic/words";
+import { lazy } from "../parts/lazy";
 import { Age, Badge, Empty, KindIcon, LiveBadge, Loading, Notice, Problem, type Tone } from "../parts/parts";
 import { groupOf, groupPart, link, listLink, own, place } from "../shell/router";
 import { Editing } from "./object_editing";
@@ -65,9 +66,12 @@ interface Tab {
   title: string;
   component: (props: { shown: Shown }) => preact.JSX.Element;
   // Kinds with this tab; all, if not set.
-  only?: string;
+  only?: string | RegExp;
 }
+const WORKLOADS = /^(deployments|statefulsets|daemonsets|replicasets|jobs|cronjobs)$/;
+const Workload = lazy(async () => (await import("./object_workload")).Workload);
 const TABS: Record<string, Tab> = {
+  workload: { title: "Workload", component: Workload, only: WORKLOADS },
   yaml: { title: "YAML", component: Editing },
   related: { title: "Related", component: Related },
   events: { title: "Events", component: Events },
@@ -85,7 +89,9 @@ function Whole({ shown, badge, children }: WholeProps) {
   const { name, namespace = "", creationTimestamp, uid } = object.metadata;
   const { parts, query } = place.value;
   const tab = own(TABS, query.tab ?? "") ?? TABS.yaml!;
-  const tabs = Object.entries(TABS).filter(([, each]) => !each.only || each.only === kind.resource);
+  const isFor = ({ only }: Tab) =>
+    !only || (typeof only === "string" ? only === kind.resource : only.test(kind.resource));
+  const tabs = Object.entries(TABS).filter(([, each]) => isFor(each));
   useEffect(() => {
     document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [tab]);
