@@ -18,7 +18,7 @@ import orjson
 from pilothouse.apiserver.audit.annotations import METADATA, Annotations
 from pilothouse.apiserver.offload import Weight
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.errors import BadRequest, RequestEntityTooLarge
 from pilothouse.machinery.percent import BadEscape, unescape
 
 if TYPE_CHECKING:
@@ -72,6 +72,17 @@ Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 ReadBody: TypeAlias = Callable[[int], Awaitable[bytes]]
 """Reads the whole request body. Raises RequestEntityTooLarge above the given limit."""
+
+
+def body_in_memory(body: bytes) -> ReadBody:
+    """Return a reader of a body that was read before."""
+
+    async def read_body(limit: int) -> bytes:
+        if len(body) > limit:
+            raise RequestEntityTooLarge.of(f"limit is {limit}")
+        return body
+
+    return read_body
 
 
 @dataclass(slots=True, eq=False)

@@ -20,7 +20,7 @@ from contextlib import asynccontextmanager
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.filters.chain import ChainConfig, loopback_handler_chain
-from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.http import Handler, Request, Response, body_in_memory
 from pilothouse.apiserver.serving.exchange import parse_target
 from pilothouse.apiserver.storage.interface import Entry
 from pilothouse.apiserver.streams import close_stream
@@ -29,7 +29,7 @@ from pilothouse.client.rest.errors import ConnectionFailed, RequestTimedOut
 from pilothouse.client.rest.transport import HttpRequest
 from pilothouse.machinery import release
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import Conflict, RequestEntityTooLarge
+from pilothouse.machinery.errors import Conflict
 from pilothouse.machinery.event_loop import yield_to_loop
 
 
@@ -98,20 +98,13 @@ def _timed_out(request: HttpRequest) -> RequestTimedOut:
 
 def _request(request: HttpRequest) -> Request:
     target = parse_target(request.target.encode())
-    body = request.body
-
-    async def read_body(limit: int) -> bytes:
-        if len(body) > limit:
-            raise RequestEntityTooLarge.of(f"limit is {limit}")
-        return body
-
     named = [(name.lower().encode(), value.encode("latin-1")) for name, value in request.headers.items()]
     return Request(
         request.method,
         target.path,
         target.query_string,
         [(b"host", b"localhost"), *named, (b"content-length", b"%d" % len(request.body))],
-        read_body,
+        body_in_memory(request.body),
     )
 
 

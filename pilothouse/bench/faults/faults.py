@@ -11,7 +11,7 @@ from typing import Final
 
 import orjson
 
-from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.http import Handler, Request, Response, body_in_memory
 from pilothouse.apiserver.storage.interface import MAX_REQUEST, Store
 from pilothouse.bench.faults.fault import Fault, Selector
 from pilothouse.bench.faults.filter import Misbehavior
@@ -102,18 +102,11 @@ async def _object_name(request: Request) -> str:
 
 async def read_early(request: Request) -> bytes:
     """Read the body before its handler does; the handler reads the same bytes. Empty for a body that is too large."""
-    read = request.read_body
     try:
-        body = await read(MAX_REQUEST)
+        body = await request.read_body(MAX_REQUEST)
     except RequestEntityTooLarge:
         return b""
-
-    async def read_again(limit: int) -> bytes:
-        if len(body) > limit:
-            raise RequestEntityTooLarge.of(f"limit is {limit}")
-        return body
-
-    request.read_body = read_again
+    request.read_body = body_in_memory(body)
     return body
 
 
