@@ -7,12 +7,14 @@ import logging
 import os
 import sys
 from collections.abc import Generator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import fast_lane
 import pytest
 from etcd_process import NO_ETCD_THAT_ANSWERS, NO_ETCD_THAT_KEEPS_WRITES
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 from kube_apiserver import MISSING as NO_KUBE_APISERVER
 from kubectl import MISSING
 from network_namespaces import NO_NAMESPACES
@@ -27,6 +29,8 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
 # How long a machine takes, or stands still, is no fault of what is tested.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+SHARE_OF_EXAMPLES = int(os.environ.get("PILOTHOUSE_TEST_EXAMPLES", "3"))
+"""Randomized tests try one in so many of their examples, and other ones on every run; 1 for all."""
 
 ALLOWED_SKIPS = {
     MISSING: "kubectl cannot be installed by pip",
@@ -51,16 +55,58 @@ ALLOWED_SKIPS = {
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import no other test files for the fast lane: importing all of them takes longer than the lane itself."""
-    outside = collection_path.suffix == ".py" and collection_path not in fast_lane.files()
-    return True if outside and config.option.markexpr == "fast" else None
+    """Import no other test files for the fast lane and for the second tier: importing all of them takes long."""
+    if collection_path.suffix != ".py":
+        return None
+    match config.option.markexpr:
+        case "fast":
+            return True if collection_path not in fast_lane.files() else None
+        case "slow":
+            return True if "mark.slow" not in _text(collection_path) else None
+    return None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the fast lane, except those that are marked as slow."""
+    """Mark the tests of the fast lane, except those that are marked as slow; limit the examples of randomized tests."""
     for item in items:
         if item.path in fast_lane.files() and item.get_closest_marker("slow") is None:
             item.add_marker("fast")
+    randomized = (item for item in items if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj))
+    for holder, name in {_holder_of_settings(item) for item in randomized}:
+        whole = getattr(holder, name)
+        if not whole.derandomize:
+            setattr(holder, name, settings(whole, max_examples=max(5, whole.max_examples // SHARE_OF_EXAMPLES)))
+
+
+def _holder_of_settings(item: pytest.Function) -> tuple[object, str]:
+    """Return the object and its attribute: the class of a state machine, or the function that all parameters share."""
+    function = getattr(item.obj, "__func__", item.obj)
+    attribute = "_hypothesis_internal_use_settings"
+    return (function, attribute) if hasattr(function, attribute) else (item.cls, "settings")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Distribute files as `--dist loadfile` does, except that long tests without shared fixtures go one by one: the
+    last file to end would otherwise be the longest."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler.loadfile import LoadFileScheduling
+
+    def file_or_test(nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        text = _text(config.rootpath / file)
+        is_long = "mark.slow" in text or "pytester" in text
+        return nodeid if is_long and 'scope="' not in text else file
+
+    scheduler = LoadFileScheduling(config, log)
+    scheduler._split_scope = file_or_test
+    return scheduler
+
+
+@cache
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
 
 
 @pytest.hookimpl(wrapper=True)

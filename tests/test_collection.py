@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from patience import PATIENCE
 
 ROOT = Path(__file__).parents[1]
@@ -40,6 +41,7 @@ def collected_twice(tmp_path: Path, *paths: Path) -> tuple[list[str], list[str]]
     return _ids(first), _ids(second)
 
 
+@pytest.mark.slow
 def test_two_processes_collect_the_same_tests(tmp_path: Path) -> None:
     first, second = collected_twice(tmp_path, ROOT / "tests")
     assert set(first) ^ set(second) == set()

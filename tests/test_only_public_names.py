@@ -98,17 +98,21 @@ EXCEPTIONS = {
 """Unit tests of a layer that need a part of a layer above it, and why."""
 
 
-def _imports(file: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_text())):
+def _imports(tree: ast.AST) -> Iterator[str]:
+    for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
+        elif not isinstance(node, ast.expr):  # no expression contains an import
+            yield from _imports(node)
 
 
-def _internals(file: Path) -> set[str]:
+@cache
+def _internals(file: Path) -> frozenset[str]:
     """Return the modules of ours that the file imports and that are not public."""
-    return {name for name in _imports(file) if name.partition(".")[0] == "pilothouse"} - PUBLIC
+    imported = _imports(ast.parse(file.read_text()))
+    return frozenset(name for name in imported if name.partition(".")[0] == "pilothouse") - PUBLIC
 
 
 @cache

@@ -26,7 +26,10 @@ _SCENARIOS = Path(__file__).parents[2] / "console" / "test" / "browser"
 _CHROMIUM = shutil.which("chromium")
 _CAN_RUN = _CHROMIUM and node_is_there() and BUILT.is_dir()
 
-pytestmark = pytest.mark.skipif(not _CAN_RUN, reason="this machine has no Chromium, or no Node.js to build the page")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not _CAN_RUN, reason="this machine has no Chromium, or no Node.js to build the page"),
+]
 
 
 _NAME = re.compile(r'^  "([^"]+)": \{$', re.MULTILINE)

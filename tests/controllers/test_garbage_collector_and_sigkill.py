@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
 from owner_graphs import CONFIG_MAP, Model, OwnerGraph, Reference, Thing
 from restarts import changes_of, kill_after, server_client
 from serving_process import ServeProcess
@@ -33,6 +34,7 @@ def config_maps(own: Client) -> ResourceClient:
     return own.resource("v1", "configmaps", namespace="default")
 
 
+@pytest.mark.slow
 async def test_collection_resumes_after_sigkill(tmp_path: Path) -> None:
     chance, model, things = random.Random(4), Model(), forest()
     server = ServeProcess(tmp_path / "data")

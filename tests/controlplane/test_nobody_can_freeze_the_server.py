@@ -41,14 +41,15 @@ def other(server: ServeProcess, victim: Victim) -> Iterator[LivezClient]:
         yield client
 
 
-BY_HEAD = [
+ATTACKS = [
     pytest.param(attack, marks=[] if number % 5 == 0 else [pytest.mark.slow])
-    for number, attack in enumerate(attacks_by_head())
+    for attacks in (attacks_by_body(), attacks_by_head())
+    for number, attack in enumerate(attacks)
 ]
 """One attack in five is in the first tier."""
 
 
-@pytest.mark.parametrize("attack", [*attacks_by_body(), *BY_HEAD], ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
 def test_others_are_served_while_a_client_attacks(victim: Victim, other: LivezClient, attack: Attack) -> None:
     """Floods and large heads are played in test_floods.py. A wait that is the server's own comes back each time."""
     waits: list[float] = []

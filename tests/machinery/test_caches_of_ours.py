@@ -294,9 +294,11 @@ def memos_in(source: str, module: str) -> Iterator[str]:
     One from which entries are taken by their keys is no memo: it follows what there is.
     """
     tree = ast.parse(source)
-    nodes = list(ast.walk(tree))
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Compare | ast.Call | ast.Subscript)]
     taken = {each for node in nodes for each in _taken(node)}
     looked_up = {each for node in nodes for each in _looked_up(node)}
+    if "__missing__" not in source and not looked_up & {each for node in nodes for each in _put(node)} - taken:
+        return
     for function, name in _functions(tree):
         if function.name in ("__init__", "__post_init__"):
             continue

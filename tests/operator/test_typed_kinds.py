@@ -186,11 +186,13 @@ async def test_plurals_are_those_that_a_server_shows(package: Path, group_versio
     assert {kind for kind in served if kind not in plurals} == set()
 
 
+@pytest.mark.slow
 def test_types_of_fields_are_known(package: Path) -> None:
     result = checked(package, PROGRAM)
     assert (result.stdout, result.returncode) == ("", 0)
 
 
+@pytest.mark.slow
 def test_misspelt_fields_and_wrong_types_are_refused(package: Path) -> None:
     head = "from pilothouse.operator.types.apps_v1 import Deployment\n"
     head += "from pilothouse.operator.types.core_v1 import Container\n"

@@ -170,6 +170,7 @@ def test_clients_are_awaited_under_any_event_loop_and_used_from_threads(pytester
     run(pytester, "-o", "pilothouse_flags=authorization-mode=RBAC").assert_outcomes(passed=2 + 2 * len(BACKENDS))
 
 
+@pytest.mark.slow
 def test_several_clusters_are_clean_for_each_test(pytester: pytest.Pytester) -> None:
     pytester.makefile(".yaml", widgets=CRD % ("widgets", "widgets", "Widget"))
     pytester.makepyfile(
@@ -484,6 +485,7 @@ def test_without_a_server():
 """
 
 
+@pytest.mark.slow
 def test_a_matrix_runs_each_test_on_each_version(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(VERSIONED_SUITE)
     result = run(pytester, "-v", "--pilothouse-versions=1.35,1.36")

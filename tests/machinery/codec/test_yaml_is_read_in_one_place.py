@@ -26,7 +26,8 @@ def test_no_other_module_reads_yaml() -> None:
         f"{file.relative_to(PACKAGE)}: {use}"
         for file in PACKAGE.rglob("*.py")
         if file.relative_to(PACKAGE).as_posix() != GUARDED
-        for use in _reading_uses(ast.parse(file.read_text()))
+        if "yaml" in (text := file.read_text())
+        for use in _reading_uses(ast.parse(text))
     }
     assert found == set()
 
