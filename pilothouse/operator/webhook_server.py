@@ -206,7 +206,7 @@ class WebhookServer:
         namespace, _, service = self._options.service.partition("/")
         place = ExtensionService("", (), service or self._name, namespace)
         addresses = frozenset() if self._options.service else frozenset((self._options.host,))
-        self._made = ServingCertificate(Path(self._folder.name), place, addresses, clock=self._clock)
+        self._made = ServingCertificate(Path(self._folder.name), place, addresses, in_child=True, clock=self._clock)
         if self._options.service:
             await self._made.share(client)
         await asyncio.to_thread(self._made.keep)

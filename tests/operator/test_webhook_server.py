@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import ssl
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +20,12 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from patience import PATIENCE
 
+from pilothouse.builder.certificates import issue_in_child
 from pilothouse.client import Client, ResourceClient
 from pilothouse.client.clock import REAL_CLOCK
 from pilothouse.client.fake_clock import FakeClock
 from pilothouse.controlplane.certificates.issue import AUTHORITY_LIFE, LEAF_LIFE
+from pilothouse.controlplane.certificates.paths import CertificateError
 from pilothouse.errors import Invalid, StatusError
 from pilothouse.kinds.conditions import is_true
 from pilothouse.machinery.field import required
@@ -255,6 +260,30 @@ async def handshake(port: int, bundle: str) -> None:
     _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="demo.default.svc")
     writer.close()
     await writer.wait_closed()
+
+
+def test_certificates_are_issued_without_cryptography_in_the_process(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; import pilothouse.operator.webhook_server;"
+        "from pilothouse.builder.certificates import ServingCertificate;"
+        "from pilothouse.builder.extension_service import ExtensionService;"
+        "place = ExtensionService('', (), 'demo', 'default');"
+        "ServingCertificate(Path(sys.argv[1]), place, in_child=True).keep();"
+        "print('cryptography' in sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"
+    authority, certificate = (
+        x509.load_pem_x509_certificate((tmp_path / name).read_bytes()) for name in ("ca.crt", "server.crt")
+    )
+    certificate.verify_directly_issued_by(authority)
+
+
+def test_an_error_of_the_issuing_child_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "ca.key").write_text("no key")
+    task = {"folder": str(tmp_path), "name": "demo", "dns": [], "ips": [], "now": "2026-01-01T00:00:00+00:00"}
+    with pytest.raises(CertificateError, match=r"ca\.key is no private key"):
+        issue_in_child({**task, "rotate": False, "certify": True})
 
 
 def test_a_conversion_names_the_review_versions() -> None:
