@@ -1,4 +1,4 @@
-"""10,000 objects churn on a live server while connections are cut, requests refused, versions expire and the server is
+"""2,000 objects churn on a live server while connections are cut, requests refused, versions expire and the server is
 killed. In the end every informer's cache is the server's state, and no handler was told of anything impossible."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from pilothouse.machinery.status_error import StatusError
 
 pytestmark = pytest.mark.slow
 
-OBJECTS = 10_000
+OBJECTS = 2_000
 WRITERS = 32
 QUICK = Backoff(duration=0.02, factor=2.0, jitter=1.0, steps=5, cap=0.3)
 MARKER = "the-last-one"

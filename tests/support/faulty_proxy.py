@@ -18,7 +18,7 @@ from pilothouse.machinery.objects import Json
 
 BEFORE = ("", "429", "", "500", "", "410", "", "503 with Retry-After", "", "cut before")
 WITHIN = ("cut", "error event 410", "end", "cut", "error event 500")
-LINES = (300, 900, 1500, 2500)
+LINES = (60, 180, 300, 500)
 
 
 class FaultyProxy:
