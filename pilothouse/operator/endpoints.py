@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_HEAD = 64 * 1024
-MAX_BODY = 8 * 1024 * 1024
+MAX_BODY = 64 * 1024
 IDLE_TIMEOUT = 90.0
 
 Check: TypeAlias = Callable[[], None]
@@ -28,9 +27,6 @@ Check: TypeAlias = Callable[[], None]
 class EndpointRequest:
     method: str
     path: str
-    headers: Mapping[str, str]
-    """Names in lower case."""
-    body: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +40,7 @@ EndpointHandler: TypeAlias = Callable[[EndpointRequest], Awaitable[EndpointRespo
 
 
 class EndpointServer:
-    """HTTP/1.1 server with keep-alive for probes, scrapes and webhooks. Requests need a Content-Length, not chunks."""
+    """HTTP/1.1 server with keep-alive for probes and scrapes. Bodies are ignored; chunked bodies are refused."""
 
     def __init__(self, handler: EndpointHandler) -> None:
         self._handler = handler
@@ -52,9 +48,9 @@ class EndpointServer:
         self._connections: set[asyncio.Task[None]] = set()
         self.port = 0
 
-    async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
+    async def start(self, host: str, port: int) -> None:
         """Listen. Raises OSError if the port is in use."""
-        self._server = await asyncio.start_server(self._connected, host or None, port, ssl=tls, limit=MAX_HEAD)
+        self._server = await asyncio.start_server(self._connected, host or None, port, limit=MAX_HEAD)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
@@ -95,8 +91,8 @@ class EndpointServer:
                     writer, EndpointResponse(HTTPStatus.LENGTH_REQUIRED, b"a Content-Length is required\n"), close=True
                 )
                 return False
-            body = await reader.readexactly(length)
-        request = EndpointRequest(method, target.partition("?")[0], headers, body)
+            await reader.readexactly(length)
+        request = EndpointRequest(method, target.partition("?")[0])
         try:
             response = await self._handler(request)
         except Exception:

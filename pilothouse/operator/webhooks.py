@@ -30,6 +30,7 @@ from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import PilothouseError
 from pilothouse.operator.kinds import AnyKind, gvk_of, kind_of
 from pilothouse.operator.reconciler import Reconciler, kind_of_reconciler
+from pilothouse.operator.types import BuiltinKind
 
 F = TypeVar("F", bound=Callable[..., Any])
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT", "*"]
@@ -326,7 +327,7 @@ def is_webhooks_only(reconciler: type[Reconciler[Any]]) -> bool:
 def plural_of_kind(kind: AnyKind) -> str:
     """Return the resource of a kind. The resource of a kind without a class is its regular plural."""
     if isinstance(kind, type):
-        return kind_of(kind).plural
+        return kind.PLURAL if issubclass(kind, BuiltinKind) else kind_of(kind).plural
     name = gvk_of(kind).kind
     return "endpoints" if name == "Endpoints" else plural_of(name)
 

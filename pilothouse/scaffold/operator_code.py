@@ -127,7 +127,8 @@ def _classes(module_name: str, reconcilers: Sequence[AnyReconciler]) -> list[typ
 
 def _uses(reconciler: AnyReconciler) -> Iterator[Use]:
     kind = kind_of_reconciler(reconciler)
-    has_status = kind_of(kind).status is not None if isinstance(kind, type) else True
+    declared = getattr(kind, "__kind__", None)
+    has_status = declared is None or declared.status is not None
     group, resource = _resource(kind)
     if not is_webhooks_only(reconciler):
         yield from primary_uses(group, resource, has_status=has_status, has_finalizer=bool(reconciler.finalizer))

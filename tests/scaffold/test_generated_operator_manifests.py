@@ -158,6 +158,28 @@ def test_the_roles_follow_from_the_declared_use(capsys: pytest.CaptureFixture[st
     assert (["secrets"], ["get", "update"], ["fleets-ca"]) in own
 
 
+def test_typed_built_in_kinds_have_roles_and_webhooks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "fleets.py").write_text(
+        """
+from pilothouse.operator import Reconciler, validating
+from pilothouse.operator.types.core_v1 import Endpoints, Pod
+
+
+class PodReconciler(Reconciler[Pod]):
+    owns = [Endpoints]
+
+    async def reconcile(self, pod: Pod) -> None: ...
+
+    @validating
+    def check(self, pod: Pod) -> None: ...
+"""
+    )
+    rules = one(generated(capsys, "rbac", "fleets"), "ClusterRole")["rules"]
+    assert {"pods", "pods/status", "endpoints"} <= {name for rule in rules for name in rule["resources"]}
+    [hook] = one(generated(capsys, "webhooks", "fleets"), "ValidatingWebhookConfiguration")["webhooks"]
+    assert hook["rules"][0]["resources"] == ["pods"]
+
+
 @pytest.mark.usefixtures("folder")
 def test_webhooks_have_the_declared_options(capsys: pytest.CaptureFixture[str]) -> None:
     objects = generated(capsys, "webhooks", "fleets", "--namespace", "ships")
