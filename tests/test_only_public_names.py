@@ -52,6 +52,7 @@ OF_LAYER = {
     "support/live_server.py": "client",
     "support/metrics_apis.py": "kinds",
     "support/modelled_cluster.py": "scheduler",
+    "support/observations.py": "apiserver",
     "support/openapi_groups.py": "apiserver",
     "support/operator_soak.py": "client",
     "support/patch_schemas.py": "machinery",

@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
+from observations import forget_observations
 from whole_server import create_config_map, whole_server
 
 from pilothouse.cli.main import main
@@ -22,6 +23,7 @@ IN_ONE_LOOP = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", name="api")
 async def _api() -> AsyncIterator[API]:
+    forget_observations()
     async with whole_server(recent_requests=50) as api:
         yield api
 

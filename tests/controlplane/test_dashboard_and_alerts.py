@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 import yaml
+from observations import forget_observations
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import CollectorRegistry
 from whole_server import whole_server
@@ -49,6 +50,7 @@ def filled(expression: str) -> str:
 async def known() -> AsyncIterator[Known]:
     """What a running server serves, and what it would serve if it had anything to count."""
     found: dict[str, set[str]] = {**OF_PROMETHEUS}
+    forget_observations()
     async with whole_server() as api:
         for path in ("/metrics", "/metrics/slis"):
             await api.request("GET", "/readyz")

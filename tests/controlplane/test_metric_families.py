@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 import pytest_asyncio
 from custom_resources import eventually
+from observations import forget_observations
 from prometheus_client.parser import text_string_to_metric_families
 from whole_server import create_config_map, whole_server
 
@@ -40,6 +41,7 @@ class Series:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def api() -> AsyncIterator[API]:
+    forget_observations()
     async with whole_server() as server:
         yield server
 
