@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { actionsFor, assignment, quoted, type Target } from "../src/actions/catalog";
+import { actionsFor, assignment, quoted, type RequestAction, type Target } from "../src/actions/catalog";
 import { documentsOf } from "../src/logic/documents";
 
 const target = (resource: string, group: string, object: object, subresources: string[] = []): Target => ({
@@ -22,12 +22,22 @@ const target = (resource: string, group: string, object: object, subresources: s
   path: "/p",
 });
 const titles = (found: Target) => actionsFor(found).map((action) => action.title);
-const one = (found: Target, title: string) => actionsFor(found).find((action) => action.title === title)!;
+const one = (found: Target, title: string) =>
+  actionsFor(found).find((action) => action.title === title) as RequestAction;
 
 describe("actions", () => {
   it("offers what makes sense for the object", () => {
     const running = target("deployments", "apps", { spec: { replicas: 2 } }, ["scale"]);
-    expect(titles(running)).toEqual(["Scale", "Restart", "Pause the rollout", "Label", "Annotate", "Delete"]);
+    expect(titles(running)).toEqual([
+      "Scale",
+      "Restart",
+      "Pause the rollout",
+      "Roll back",
+      "Port-forward",
+      "Label",
+      "Annotate",
+      "Delete",
+    ]);
     expect(titles(target("deployments", "apps", { spec: { paused: true } }))).toContain("Resume the rollout");
     expect(titles(target("nodes", "", { spec: { unschedulable: true } }))).toContain("Uncordon");
   });

@@ -15,7 +15,11 @@ const KEPT = 10_000;
 const answers = new Map<string, { at: number; answer: Promise<Permission> }>();
 
 export function permission(needs: Needs, namespace: string, name: string): Promise<Permission> {
-  const attributes = { ...needs, ...(namespace ? { namespace } : {}), ...(needs.verb === "create" ? {} : { name }) };
+  const attributes = {
+    ...needs,
+    ...(namespace ? { namespace } : {}),
+    ...(needs.verb === "create" && !needs.subresource ? {} : { name }),
+  };
   const key = JSON.stringify(attributes);
   const known = answers.get(key);
   if (known && Date.now() - known.at < KEPT) return known.answer;
@@ -37,8 +41,14 @@ export function permission(needs: Needs, namespace: string, name: string): Promi
   return answer;
 }
 
-export const permissionFor = (needs: Needs, { object }: Target): Promise<Permission> =>
-  permission(needs, object.metadata.namespace ?? "", object.metadata.name);
+// The first refusal of what an action needs. A name restricts only what is done to the object itself.
+export async function permissionFor(needs: Needs | Needs[], { kind, object }: Target): Promise<Permission> {
+  const { namespace = "", name } = object.metadata;
+  const answers = await Promise.all(
+    [needs].flat().map((each) => permission(each, namespace, each.resource === kind.resource ? name : "")),
+  );
+  return answers.find(({ allowed }) => !allowed) ?? { allowed: true, reason: "" };
+}
 
 function refusal({ verb, group, resource, subresource }: Needs): string {
   const what = `${resource}${subresource ? `/${subresource}` : ""}${group ? `.${group}` : ""}`;

@@ -29,20 +29,32 @@ export type Input =
   | { type: "choice"; label: string; options: [value: string, text: string][] }
   | { type: "text"; label: string; placeholder: string };
 
-export interface Action {
+interface Offer {
   title: string;
   danger?: boolean;
   // Whether the action makes sense for this object.
   applies: (target: Target) => boolean;
+  // Everything that the user must be allowed to do.
+  needs: (target: Target) => Needs | Needs[];
+}
+
+// An action that is one request.
+export interface RequestAction extends Offer {
   // The question before the action; the name of the object follows in the title of the dialog.
   explain: (target: Target) => string;
   // Whether the dialog counts the objects that depend on this one.
   countsDependents?: boolean;
   input?: (target: Target) => Input;
-  needs: (target: Target) => Needs;
   call: (target: Target, value: string) => Call;
   kubectl: (target: Target, value: string) => string;
 }
+
+// An action with a dialog of its own (menu.tsx).
+export interface PanelAction extends Offer {
+  panel: "drain" | "forward" | "rollback";
+}
+
+export type Action = RequestAction | PanelAction;
 
 const MERGE = "application/merge-patch+json";
 const field = (object: KubeObject, ...path: string[]): unknown =>
@@ -129,6 +141,17 @@ export const ACTIONS: Action[] = [
     kubectl: (target) => `kubectl rollout resume ${named(target)}`,
   },
   {
+    title: "Roll back",
+    panel: "rollback",
+    applies: is(...ROLLED_OUT),
+    needs: (target) => [
+      writing("patch")(target),
+      is("deployments.apps")(target)
+        ? { verb: "list", group: "apps", resource: "replicasets" }
+        : { verb: "list", group: "apps", resource: "controllerrevisions" },
+    ],
+  },
+  {
     title: "Suspend",
     applies: (target) => is("cronjobs.batch", "jobs.batch")(target) && field(target.object, "spec", "suspend") !== true,
     explain: () => "Starts nothing until it is resumed. The pods of a Job are deleted.",
@@ -180,6 +203,24 @@ export const ACTIONS: Action[] = [
     needs: writing("patch"),
     call: (target) => patch(target, { spec: { unschedulable: null } }),
     kubectl: ({ object }) => `kubectl uncordon ${quoted(object.metadata.name)}`,
+  },
+  {
+    title: "Drain",
+    danger: true,
+    panel: "drain",
+    applies: is("nodes"),
+    needs: (target) => [
+      writing("patch")(target),
+      { verb: "list", group: "", resource: "pods" },
+      { verb: "create", group: "", resource: "pods", subresource: "eviction" },
+    ],
+  },
+  {
+    title: "Port-forward",
+    panel: "forward",
+    applies: is("pods", "services", ...ROLLED_OUT),
+    // The dialog reviews its two ways one by one.
+    needs: () => [],
   },
   {
     title: "Evict",

@@ -6,10 +6,14 @@ import { type KubeObject, METADATA_LIST } from "../data/objects";
 import { get, send, withQuery } from "../data/requests";
 import { counted, plain } from "../logic/words";
 import { closeDialog, Dialog, openDialog } from "../parts/dialog";
-import { CopyButton, Notice, Problem } from "../parts/parts";
+import { Notice, Problem } from "../parts/parts";
 import { register } from "../shell/commands";
 import { type Permission, permissionFor } from "./access";
-import { type Action, actionsFor, type Input, type Target } from "./catalog";
+import { type Action, actionsFor, type Input, type PanelAction, type RequestAction, type Target } from "./catalog";
+import { Drain } from "./drain";
+import { Forward } from "./forward";
+import { Command } from "./panel";
+import { Rollback } from "./rollback";
 
 const DIALOG = "action";
 
@@ -74,8 +78,13 @@ export function Actions({ target }: { target: Target }) {
           ))}
         </ul>
       )}
-      <Dialog name={DIALOG} label={chosen?.title ?? "Action"}>
-        {chosen && <Ask key={chosen.title} action={chosen} target={target} onDone={setDone} />}
+      <Dialog name={DIALOG} label={chosen?.title ?? "Action"} wide={chosen !== null && "panel" in chosen}>
+        {chosen &&
+          ("panel" in chosen ? (
+            <Panel key={chosen.title} action={chosen} target={target} onDone={setDone} />
+          ) : (
+            <Ask key={chosen.title} action={chosen} target={target} onDone={setDone} />
+          ))}
       </Dialog>
     </div>
   );
@@ -113,12 +122,18 @@ function Item({ action, target, onChoose }: ItemProps) {
   );
 }
 
-interface AskProps {
-  action: Action;
+interface DialogProps<A extends Action> {
+  action: A;
   target: Target;
   onDone: (text: string) => void;
 }
-function Ask({ action, target, onDone }: AskProps) {
+function Panel({ action, target, onDone }: DialogProps<PanelAction>) {
+  if (action.panel === "drain") return <Drain target={target} needs={[action.needs(target)].flat()} />;
+  if (action.panel === "forward") return <Forward target={target} />;
+  return <Rollback target={target} onDone={onDone} />;
+}
+
+function Ask({ action, target, onDone }: DialogProps<RequestAction>) {
   const input = action.input?.(target);
   const [value, setValue] = useState(initial(input));
   const [busy, setBusy] = useState(false);
@@ -148,10 +163,7 @@ function Ask({ action, target, onDone }: AskProps) {
       <p>{action.explain(target)}</p>
       {action.countsDependents && <Dependents target={target} />}
       {input && <Field input={input} value={value} onChange={setValue} />}
-      <div class="command">
-        <code>{plain(command)}</code>
-        <CopyButton text={command} label="Copy" />
-      </div>
+      <Command text={command} />
       {failure && <Problem what={`${action.title} failed`} failure={failure} />}
       <div class="row">
         <button type="button" onClick={closeDialog}>

@@ -59,8 +59,17 @@ export function resourcesOf(document: Document): Resource[] {
 }
 
 let retrying: ReturnType<typeof setTimeout> | undefined;
+let discovering: Promise<void> | null = null;
 
-export async function discover(): Promise<void> {
+// Calls at the same time share one discovery.
+export function discover(): Promise<void> {
+  discovering ??= readKinds().finally(() => {
+    discovering = null;
+  });
+  return discovering;
+}
+
+async function readKinds(): Promise<void> {
   clearTimeout(retrying);
   try {
     const [core, groups] = await Promise.all([get<Document>("/api", ACCEPT), get<Document>("/apis", ACCEPT)]);
@@ -79,7 +88,6 @@ const watchMetadata = (path: string): LiveList<MetadataOnly> =>
 
 // Starts to follow the server; returns what stops it.
 export function followServer(): () => void {
-  void discover();
   const named = watchMetadata("/api/v1/namespaces");
   const definitions = watchMetadata("/apis/apiextensions.k8s.io/v1/customresourcedefinitions");
   const services = watchMetadata("/apis/apiregistration.k8s.io/v1/apiservices");
@@ -93,21 +101,28 @@ export function followServer(): () => void {
   // Discovery follows a definition by a moment; a second look catches slow servers.
   let soon: ReturnType<typeof setTimeout> | undefined;
   let later: ReturnType<typeof setTimeout> | undefined;
-  stops.push(
-    effect(() => {
-      void definitions.items.value;
-      void services.items.value;
-      clearTimeout(soon);
-      clearTimeout(later);
-      soon = setTimeout(() => void discover(), 300);
-      later = setTimeout(() => void discover(), 2500);
-    }),
-    () => {
-      clearTimeout(soon);
-      clearTimeout(later);
-      clearTimeout(retrying);
-    },
-  );
+  const again = () => {
+    clearTimeout(soon);
+    clearTimeout(later);
+    soon = setTimeout(() => void discover(), 300);
+    later = setTimeout(() => void discover(), 2500);
+  };
+  for (const list of [definitions, services]) {
+    let known: string | null = null;
+    stops.push(
+      effect(() => {
+        const versions = list.items.value.map(({ metadata }) => metadata.resourceVersion).join();
+        if (!list.listed.value) return;
+        if (known !== null && versions !== known) again();
+        known = versions;
+      }),
+    );
+  }
+  stops.push(() => {
+    clearTimeout(soon);
+    clearTimeout(later);
+    clearTimeout(retrying);
+  });
   return () => {
     for (const stop of stops) stop();
   };
@@ -116,8 +131,33 @@ export function followServer(): () => void {
 export const keyOf = (r: { group: string; resource: string }) => `${r.group}/${r.resource}`;
 export const counts = signal<Record<string, number>>({});
 
-// The number of objects of each kind, by a list of one object.
+// All tabs of the browser share their counts, and one of them counts at a time.
+const SHARED = "counts of kinds";
+const COUNTED_FOR = 8000;
+const counted = new Map<string, number>();
+const otherTabs = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel(SHARED);
+if (otherTabs) otherTabs.onmessage = ({ data }: MessageEvent<Record<string, number>>) => take(data);
+
+function take(found: Record<string, number>): void {
+  for (const key of Object.keys(found)) counted.set(key, Date.now());
+  counts.value = { ...counts.peek(), ...found };
+}
+
+// The number of objects of each kind, by a list of one object. Counts of a moment ago stay.
 export async function count(kinds: Resource[]): Promise<void> {
+  const locks = typeof navigator === "undefined" ? undefined : navigator.locks;
+  const run = async (lock: unknown) => {
+    const old = Date.now() - COUNTED_FOR;
+    const stale = kinds.filter((kind) => (counted.get(keyOf(kind)) ?? 0) < old);
+    if (!lock || !stale.length) return;
+    const found = await countEach(stale);
+    take(found);
+    otherTabs?.postMessage(found);
+  };
+  await (locks ? locks.request(SHARED, { ifAvailable: true }, run) : run(true));
+}
+
+async function countEach(kinds: Resource[]): Promise<Record<string, number>> {
   const found: Record<string, number> = {};
   await inTurns(kinds, 3, async (kind) => {
     try {
@@ -131,7 +171,7 @@ export async function count(kinds: Resource[]): Promise<void> {
       // Kinds that may not be listed have no count.
     }
   });
-  counts.value = { ...counts.peek(), ...found };
+  return found;
 }
 
 export const prefixOf = (r: { group: string; version: string }) =>

@@ -13,6 +13,7 @@ import { HOME, link, own, place } from "./router";
 import { Search } from "./search";
 import { menuOpen, Sidebar } from "./sidebar";
 import "../style.css";
+import "@xterm/xterm/css/xterm.css";
 
 const version = signal("");
 

@@ -9,7 +9,6 @@ import { lazy } from "../parts/lazy";
 import { Age, Badge, Empty, KindIcon, LiveBadge, Loading, Notice, Problem, type Tone } from "../parts/parts";
 import { groupOf, groupPart, link, listLink, own, place } from "../shell/router";
 import { Editing } from "./object_editing";
-import { Logs, Terminal } from "./object_logs";
 import { Related } from "./object_related";
 
 export interface Shown {
@@ -69,14 +68,17 @@ interface Tab {
   only?: string | RegExp;
 }
 const WORKLOADS = /^(deployments|statefulsets|daemonsets|replicasets|jobs|cronjobs)$/;
+const LOGGED = /^(pods|services|deployments|statefulsets|daemonsets|replicasets|replicationcontrollers|jobs)$/;
 const Workload = lazy(async () => (await import("./object_workload")).Workload);
+const Logs = lazy(async () => (await import("./object_logs")).Logs);
+const Terminals = lazy(async () => (await import("./object_terminal")).Terminals);
 const TABS: Record<string, Tab> = {
   workload: { title: "Workload", component: Workload, only: WORKLOADS },
   yaml: { title: "YAML", component: Editing },
   related: { title: "Related", component: Related },
   events: { title: "Events", component: Events },
-  logs: { title: "Logs", component: Logs, only: "pods" },
-  terminal: { title: "Terminal", component: Terminal, only: "pods" },
+  logs: { title: "Logs", component: Logs, only: LOGGED },
+  terminal: { title: "Terminal", component: Terminals, only: "pods" },
 };
 
 interface WholeProps {

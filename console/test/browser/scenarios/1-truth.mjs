@@ -28,7 +28,7 @@ export const scenarios = {
         await tab.goto(`${origin}/#/resources/core/configmaps?ns=default`, { waitUntil: "commit" });
         return tab;
       };
-      const tabs = await Promise.all(Array.from({ length: 8 }, add));
+      const tabs = await Promise.all(Array.from({ length: 20 }, add));
       try {
         await Promise.all(tabs.map((tab) => tab.waitForSelector(".objects .state.live")));
         await api("POST", CONFIG_MAPS, configMap("everywhere"));
