@@ -63,7 +63,7 @@ export class Session {
   // Puts the terminal into the page.
   show(holder: HTMLElement): void {
     holder.replaceChildren(this.element);
-    if (!this.terminal.element) this.terminal.open(this.element);
+    if (!this.terminal.element) openStyled(this.terminal, this.element);
     this.watcher.observe(holder);
     this.fit();
     this.terminal.focus();
@@ -108,29 +108,42 @@ async function refusal(target: string): Promise<string> {
 }
 
 // The policy of the page forbids inline styles. xterm.js writes some; the same styles are set through the CSSOM.
-function styledDocument(): Document {
-  const createElement = (tag: string): HTMLElement => {
-    if (tag === "style") return adoptedStyle();
-    const element = document.createElement(tag);
-    element.setAttribute = (name, value) => {
-      if (name === "style") element.style.cssText = value;
-      else Element.prototype.setAttribute.call(element, name, value);
-    };
-    return element;
+function styledElement(tag: string): HTMLElement {
+  if (tag === "style") return adoptedStyle();
+  const element = plainElement(tag);
+  element.setAttribute = (name, value) => {
+    if (name === "style") element.style.cssText = value;
+    else Element.prototype.setAttribute.call(element, name, value);
   };
-  return new Proxy(document, {
+  return element;
+}
+
+const plainElement = (tag: string): HTMLElement => Document.prototype.createElement.call(document, tag);
+
+const styledDocument = (): Document =>
+  new Proxy(document, {
     get(real, key) {
-      if (key === "createElement") return createElement;
+      if (key === "createElement") return styledElement;
       const value = Reflect.get(real, key, real) as unknown;
       return typeof value === "function" ? value.bind(real) : value;
     },
   });
+
+// The scroll bar of xterm.js 6 ignores `documentOverride`.
+function openStyled(terminal: Terminal, element: HTMLElement): void {
+  const own = document as { createElement?: (tag: string) => HTMLElement };
+  own.createElement = styledElement;
+  try {
+    terminal.open(element);
+  } finally {
+    delete own.createElement;
+  }
 }
 
 // Stands for a style element: its text becomes a style sheet of the document.
 function adoptedStyle(): HTMLElement {
   const sheet = new CSSStyleSheet();
-  const element = document.createElement("template");
+  const element = plainElement("template");
   document.adoptedStyleSheets.push(sheet);
   Object.defineProperty(element, "textContent", { set: (text: string) => sheet.replaceSync(text) });
   element.remove = () => {
