@@ -87,7 +87,7 @@ def outcomes(project: Path) -> Iterator[dict[str, str]]:
         played: Future[dict[str, str]] = Future()
         thread = Thread(target=lambda: played.set_result(asyncio.run(_play(api.config(), project))))
         thread.start()
-        yield played.result(2 * PATIENCE)
+        yield played.result(6 * PATIENCE)
         thread.join()
 
 

@@ -22,15 +22,15 @@ export const scenarios = {
   "more tabs than a browser has connections follow the cluster": {
     async run({ page, api, open, origin, context, listen }) {
       await open("resources/core/configmaps?ns=default");
-      const add = async () => {
-        const tab = await context.newPage();
-        listen(tab);
-        await tab.goto(`${origin}/#/resources/core/configmaps?ns=default`, { waitUntil: "commit" });
-        return tab;
-      };
-      const tabs = await Promise.all(Array.from({ length: 20 }, add));
+      const tabs = [];
       try {
-        await Promise.all(tabs.map((tab) => tab.waitForSelector(".objects .state.live")));
+        while (tabs.length < 20) {
+          const tab = await context.newPage();
+          tabs.push(tab);
+          listen(tab);
+          await tab.goto(`${origin}/#/resources/core/configmaps?ns=default`, { waitUntil: "commit" });
+          await tab.waitForSelector(".objects .state.live");
+        }
         await api("POST", CONFIG_MAPS, configMap("everywhere"));
         await Promise.all([page, ...tabs].map((tab) => tab.waitForSelector("td a:text-is('everywhere')")));
       } finally {
