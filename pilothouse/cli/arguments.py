@@ -111,6 +111,23 @@ def add_kubernetes_version(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kubernetes-version", type=choose, metavar="VERSION", help=help_)
 
 
+def add_kubernetes_versions(parser: argparse.ArgumentParser) -> None:
+    """Add --kubernetes-version with one or several versions. Parsing one version chooses it for this process."""
+
+    def read(text: str) -> list[str]:
+        try:
+            names = list(dict.fromkeys(release.release_of(name).name for name in text.split(",")))
+            return [release.choose(names[0]).name] if len(names) == 1 else names
+        except release.UnknownRelease:
+            raise argparse.ArgumentTypeError(f"one or several of {', '.join(release.RELEASES)}") from None
+        except release.ReleaseAlreadyChosen as error:
+            parser.error(str(error))
+
+    help_ = "Kubernetes versions to check with, separated by commas, each with its own results: "
+    help_ += f"{', '.join(release.RELEASES)} (default: {release.DEFAULT})"
+    parser.add_argument("--kubernetes-version", type=read, default=[], metavar="VERSIONS", help=help_)
+
+
 def add_kubeconfig_arguments(
     parser: argparse._ActionsContainer, exclusive: argparse._ActionsContainer | None = None
 ) -> None:

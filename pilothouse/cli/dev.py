@@ -6,11 +6,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pilothouse.cli.arguments import CommandParser
+from pilothouse.cli.arguments import CommandParser, add_kubernetes_version
 
 
 def main(arguments: Sequence[str]) -> int:
-    parsed = _parser().parse_args(arguments)
+    parser = _parser()
+    parsed = parser.parse_args(arguments)
+    if parsed.kubeconfig and parsed.kubernetes_version:
+        parser.error("--kubernetes-version is for the temporary control plane: leave out --kubeconfig")
     import asyncio
 
     from pilothouse.scaffold.names import ScaffoldError
@@ -28,6 +31,7 @@ def _parser() -> CommandParser:
     parser = CommandParser(prog="pilothouse dev", description=description)
     help_ = "kubeconfig of a cluster to register in; default: start a temporary control plane"
     parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help=help_)
+    add_kubernetes_version(parser)
     return parser
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from pilothouse.cli.arguments import CommandParser, add_kubernetes_version, add_output
+from pilothouse.cli.arguments import CommandParser, add_kubernetes_versions, add_output
 
 _SUBJECTS = {
     "policy": "Test ValidatingAdmissionPolicies and MutatingAdmissionPolicies.",
@@ -16,6 +16,10 @@ _SUBJECTS = {
 def main(arguments: Sequence[str]) -> int:
     """Return 0 if every case passes, 1 if a case fails, 2 if a file cannot be read."""
     parsed = _parser().parse_args(arguments)
+    if len(parsed.kubernetes_version) > 1:
+        from pilothouse.cli.offline.matrix import print_matrix
+
+        return print_matrix(("test",), arguments, parsed.kubernetes_version, parsed.output)
 
     from pilothouse.cli.offline.output import print_report
     from pilothouse.cli.offline.trial import run_case_files
@@ -32,6 +36,6 @@ def _parser() -> argparse.ArgumentParser:
         subject = subjects.add_parser(name, help=text, description=text, example=example)
         help_ = "files of test cases, in the format of docs/how-to/offline-checks.md"
         subject.add_argument("files", nargs="+", metavar="FILE", help=help_)
-        add_kubernetes_version(subject)
+        add_kubernetes_versions(subject)
         add_output(subject)
     return parser

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from pilothouse.cli.arguments import CommandParser, add_kubernetes_version, add_output
+from pilothouse.cli.arguments import CommandParser, add_kubernetes_versions, add_output
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -14,6 +14,10 @@ def main(arguments: Sequence[str]) -> int:
     parsed = parser.parse_args(arguments)
     if parsed.rbac and not parsed.user:
         parser.error("--rbac needs --as USER: name the user whose rights to check")
+    if len(parsed.kubernetes_version) > 1:
+        from pilothouse.cli.offline.matrix import print_matrix
+
+        return print_matrix(("validate",), arguments, parsed.kubernetes_version, parsed.output)
     import gc
 
     gc.disable()  # the process ends when the work is done
@@ -44,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--as-group", dest="groups", action="append", default=[], metavar="GROUP", help=help_)
     help_ = "namespace of objects that name none"
     parser.add_argument("-n", "--namespace", default="default", help=help_)
-    add_kubernetes_version(parser)
+    add_kubernetes_versions(parser)
     add_output(parser)
     return parser
 

@@ -14,6 +14,7 @@ import pytest
 from pilothouse.apiserver.authn.user import User
 from pilothouse.cli.main import main
 from pilothouse.cli.offline.documents import CheckReport, Severity
+from pilothouse.cli.offline.matrix import render_matrix
 from pilothouse.cli.offline.output import render
 from pilothouse.cli.offline.validating import ValidationRequest, validate
 
@@ -328,3 +329,44 @@ def test_a_path_without_manifests_is_an_error(tmp_path: Path, capsys: pytest.Cap
     assert main(["validate", str(tmp_path / "nowhere")]) == 2
     said = f"Error: {tmp_path}: no manifests\nError: {tmp_path}/nowhere: no such file or directory\n"
     assert capsys.readouterr() == ("", said)
+
+
+def test_several_versions_have_results_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifest = tmp_path / "migration.yaml"
+    manifest.write_text("""apiVersion: storagemigration.k8s.io/v1
+kind: StorageVersionMigration
+metadata: {name: secrets}
+spec: {resource: {group: "", resource: secrets}}
+""")
+    assert main(["validate", "--kubernetes-version=1.36,v1.37", str(manifest), "-o", "json"]) == 1
+    versions = orjson.loads(capsys.readouterr().out)["versions"]
+    assert {version: report["errors"] for version, report in versions.items()} == {"1.36": 1, "1.37": 0}
+
+
+def test_unreadable_paths_are_reported_once_for_all_versions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["validate", "--kubernetes-version=1.36,1.37", str(tmp_path / "none.yaml")]) == 2
+    assert capsys.readouterr().err == f"Error: {tmp_path / 'none.yaml'}: no such file or directory\n"
+
+
+def test_unknown_versions_are_rejected(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["validate", "--kubernetes-version=1.36,1.3", "pod.yaml"])
+    assert "expected one or several of 1.34, 1.35, 1.36, 1.37" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("text", "Kubernetes 1.35:\n"),
+        ("github", "%2C Kubernetes 1.35::"),
+        ("junit", '<testsuite name="pilothouse validate Kubernetes 1.35"'),
+    ],
+)
+def test_every_format_names_the_version_of_a_result(report: CheckReport, form: str, text: str) -> None:
+    rendered = render_matrix({"1.34": report, "1.35": report}, form)
+    assert text in rendered
+    assert text.replace("1.35", "1.34") in rendered
+    if form == "junit":
+        assert ElementTree.fromstring(rendered.encode()).get("tests") == str(2 * len(report.checked))

@@ -28,13 +28,14 @@ def print_report(checking: Coroutine[Any, Any, CheckReport], form: str) -> int:
     return 0 if report.passed else 1
 
 
-def render(report: CheckReport, form: str) -> str:
-    """Return the report in the given format, with a trailing newline."""
-    return _FORMS[form](report)
+def render(report: CheckReport, form: str, version: str = "") -> str:
+    """Return the report in the given format, with a trailing newline. `version` names the Kubernetes version."""
+    return _FORMS[form](report, f"Kubernetes {version}" if version else "")
 
 
-def _text(report: CheckReport) -> str:
-    lines = [line for finding in report.findings for line in _text_lines(finding)]
+def _text(report: CheckReport, version: str) -> str:
+    lines = [f"{version}:"] if version else []
+    lines += [line for finding in report.findings for line in _text_lines(finding)]
     thing, done, good, bad = ("object", "checked", "valid", "invalid")
     if report.title != "validate":
         thing, done, good, bad = ("case", "run", "passed", "failed")
@@ -55,7 +56,7 @@ def _text_lines(finding: Finding) -> list[str]:
     return [*lines, f"    hint: {finding.hint}"] if finding.hint else lines
 
 
-def _json(report: CheckReport) -> str:
+def _json(report: CheckReport, version: str) -> str:
     value = {
         "checked": len(report.checked),
         "errors": report.count(Severity.ERROR),
@@ -86,13 +87,14 @@ def _json_of(checked: Checked) -> dict[str, Any]:
     }
 
 
-def _github(report: CheckReport) -> str:
+def _github(report: CheckReport, version: str) -> str:
     """Return workflow commands, which GitHub shows next to the lines of a pull request."""
     lines = []
     for finding in report.findings:
         place = f"file={_escaped(finding.file, property_=True)},line={finding.line}"
         message = f"{finding.message} ({finding.hint})" if finding.hint else finding.message
-        title = f",title={_escaped(finding.subject, property_=True)}" if finding.subject else ""
+        subject = ", ".join(filter(None, (finding.subject, version)))
+        title = f",title={_escaped(subject, property_=True)}" if subject else ""
         lines.append(f"::{finding.severity} {place}{title}::{_escaped(message)}\n")
     return "".join(lines)
 
@@ -102,13 +104,13 @@ def _escaped(text: str, *, property_: bool = False) -> str:
     return text.replace(":", "%3A").replace(",", "%2C") if property_ else text
 
 
-def _junit(report: CheckReport) -> str:
+def _junit(report: CheckReport, version: str) -> str:
     from xml.etree.ElementTree import Element, ElementTree, indent
 
     failed = sum(not checked.passed for checked in report.checked)
     counts = {"tests": str(len(report.checked)), "failures": str(failed), "errors": "0"}
     suites = Element("testsuites", {"name": "pilothouse", **counts})
-    suite = Element("testsuite", {"name": f"pilothouse {report.title}", **counts})
+    suite = Element("testsuite", {"name": f"pilothouse {report.title} {version}".rstrip(), **counts})
     suite.extend(_test_case(checked) for checked in report.checked)
     suites.append(suite)
     indent(suites)
@@ -138,4 +140,9 @@ def _printable(text: str) -> str:
     return "".join(char if char in "\t\n\r" or char >= " " else "�" for char in text)
 
 
-_FORMS: dict[str, Callable[[CheckReport], str]] = {"text": _text, "json": _json, "junit": _junit, "github": _github}
+_FORMS: dict[str, Callable[[CheckReport, str], str]] = {
+    "text": _text,
+    "json": _json,
+    "junit": _junit,
+    "github": _github,
+}
