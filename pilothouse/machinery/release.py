@@ -34,7 +34,7 @@ class Release:
 RELEASES = {release.name: release for release in (Release(34, 11), Release(35, 8), Release(36, 4), Release(37, 0))}
 """Name -> release, oldest first."""
 
-DEFAULT = "1.36"
+DEFAULT = "1.37"
 
 
 class UnknownRelease(ValueError):

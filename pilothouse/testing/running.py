@@ -30,14 +30,17 @@ async def server(
 
     The server is ready when the block begins and gone when it ends. Nothing outside of `data_dir` is touched; without
     `data_dir`, the data is in a temporary folder. `flags` are the flags of `pilothouse serve`. With `process`, the
-    server runs in another process. A `kubernetes_version` other than the version of this process runs in another
-    process, too, with `testing=True` by default, so that snapshots work. Raises StartError with all invalid flags.
+    server runs in another process, with the Kubernetes version of this process. A server of another
+    `kubernetes_version` runs in another process, too, with `testing=True` by default, so that snapshots work. Raises
+    StartError with all invalid flags.
 
     >>> from pilothouse.testing import server
     >>> async with server() as api:
     ...     print((await api.client().get_json("/version"))["major"])
     1
     """
+    if process and not kubernetes_version:
+        kubernetes_version = release.current().name
     if kubernetes_version:
         flags["kubernetes_version"] = kubernetes_version
         if not process and _is_of_another_process(kubernetes_version):

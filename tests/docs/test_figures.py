@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from pilothouse.machinery import release
 from tools.docs.reference.fidelity import recorded_steps
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_readme_names_all_recorded_steps_of_one_version() -> None:
-    steps = recorded_steps("1.36")
+def test_the_readme_names_all_recorded_steps_of_the_default_version() -> None:
+    steps = recorded_steps(release.DEFAULT)
     assert f"{steps} of {steps} recorded responses" in (ROOT / "README.md").read_text()
 
 

@@ -15,6 +15,7 @@ from patience import PATIENCE
 
 from pilothouse.client.config.kubeconfig import load_kubeconfig
 from pilothouse.client.config.model import ClientConfig
+from pilothouse.machinery import release
 
 
 class LiveServer:
@@ -37,6 +38,8 @@ class LiveServer:
     async def start(self) -> None:
         flags = [f"--data-dir={self.data_dir}", f"--secure-port={self._secure_port}"]
         flags.append(f"--insecure-port={self.insecure_port}")
+        if not any(flag.startswith("--kubernetes-version") for flag in self._flags):
+            flags.append(f"--kubernetes-version={release.current().name}")
         command = [sys.executable, "-m", "pilothouse.cli.main", "serve", *flags, *self._flags]
         self._process = await asyncio.create_subprocess_exec(
             *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT

@@ -19,6 +19,8 @@ from typing import Any
 
 from patience import PATIENCE
 
+from pilothouse.machinery import release
+
 WORKERS = os.environ.get("PILOTHOUSE_TEST_WORKERS", "")
 """How many processes each server is to be, for the tests that say nothing of it."""
 
@@ -36,6 +38,8 @@ class ServeProcess:
             command.append("--secure-port=0")
         if WORKERS and not any(flag.startswith("--workers") for flag in flags):
             command.append(f"--workers={WORKERS}")
+        if not any(flag.startswith("--kubernetes-version") for flag in flags):
+            command.append(f"--kubernetes-version={release.current().name}")
         # A pipe that nobody reads would hold up a server that has much to say.
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self.process = subprocess.Popen(

@@ -40,7 +40,7 @@ def deviations_page() -> str:
     ]
     for area in dict.fromkeys(row["area"] for row in rows):
         parts += [f"## {area}", _ABOUT.get(area, ""), _table([row for row in rows if row["area"] == area])]
-    return page("Where Pilothouse differs from kube-apiserver v1.36", *parts, tested=_TESTED)
+    return page("Where Pilothouse differs from kube-apiserver", *parts, tested=_TESTED)
 
 
 _TESTED = (
