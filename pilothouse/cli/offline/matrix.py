@@ -61,7 +61,8 @@ def _one_document(documents: Sequence[str]) -> str:
         for name in ("tests", "failures", "errors"):
             first.set(name, str(int(first.get(name, "0")) + int(other.get(name, "0"))))
     indent(first)
-    return tostring(first, encoding="utf-8", xml_declaration=True).decode() + "\n"
+    document: bytes = tostring(first, encoding="utf-8", xml_declaration=True)
+    return document.decode() + "\n"
 
 
 def _report(title: str, output: bytes) -> CheckReport:
