@@ -34,6 +34,11 @@ RULES = {
             since=36,
         ),
         VersionRule(
+            "AllFailuresOfPolicies",
+            "the audit annotation of failed admission policies lists the failures of all bindings, 50 at most",
+            since=37,
+        ),
+        VersionRule(
             "AnyUserOfContainerStatuses",
             "user ids of container statuses reach 4294967295",
             since=37,
@@ -162,6 +167,12 @@ RULES = {
             "ScheduledByFeatures",
             "pods are scheduled to nodes that declare the features of the pods",
             since=36,
+        ),
+        VersionRule(
+            "SignersOfNodes",
+            "NodeRestriction checks the signer of PodCertificateRequests; the message about the audience of a token "
+            "no longer mentions volumes",
+            since=37,
         ),
         VersionRule(
             "SizeOfVolumeErrors",

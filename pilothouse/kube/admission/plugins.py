@@ -100,7 +100,8 @@ def _node_restriction(parts: PluginParts) -> Plugin:
     volumes, drivers = parts.stored(PERSISTENT_VOLUMES).get, parts.stored(CSI_DRIVERS).get
     tokens = NodeTokens(parts.authorizer, pods, claims, volumes, drivers)
     nodes, accounts = parts.stored(NODES).get, parts.stored(SERVICE_ACCOUNTS).get
-    return NodeRestriction(NodePods(pods=pods, nodes=nodes), tokens, NodePodCertificates(nodes, pods, accounts))
+    certificates = NodePodCertificates(parts.authorizer, nodes, pods, accounts)
+    return NodeRestriction(NodePods(pods=pods, nodes=nodes), tokens, certificates)
 
 
 ON, OFF = True, False

@@ -11,7 +11,7 @@ from admission_requests import writing
 
 from pilothouse.apiserver.admission.interface import Attributes
 from pilothouse.apiserver.admission.matching import Matcher
-from pilothouse.apiserver.admission.policy import validator
+from pilothouse.apiserver.admission.policy import validating_dispatcher, validator
 from pilothouse.apiserver.admission.policy.invocations import Invocations
 from pilothouse.apiserver.admission.policy.params import ParamResource
 from pilothouse.apiserver.admission.policy.source import AdmissionPolicy, Hook, PolicyBinding
@@ -22,6 +22,7 @@ from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of
 from pilothouse.machinery.selectors.labels import Selector
 from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.version_rules import RULES
 
 LIMIT = {"apiVersion": "example.com/v1", "kind": "Limit"}
 
@@ -144,6 +145,22 @@ async def test_audit_annotations_of_all_bindings_are_joined_and_failures_are_not
         }
     ]
     assert noted == {}
+
+
+@pytest.mark.parametrize(("minor", "bindings"), [(36, ["a"]), (37, ["a", "b"])])
+async def test_failures_of_all_bindings_are_in_one_annotation(
+    monkeypatch: pytest.MonkeyPatch, minor: int, bindings: list[str]
+) -> None:
+    noted: dict[str, str] = {}
+
+    def annotate(key: str, value: str, level: str = "") -> None:
+        noted[key] = value
+
+    monkeypatch.setattr(validating_dispatcher, "holds", lambda name: RULES[name].holds_in(minor))
+    audited = [binding(name, policyName="p", validationActions=["Audit"]) for name in ("a", "b")]
+    assert await dispatch(request(annotate=annotate), {"validations": [{"expression": "false"}]}, *audited) == ""
+    [failures] = map(json.loads, noted.values())
+    assert [failure["binding"] for failure in failures] == bindings
 
 
 async def test_an_audit_annotation_that_fails_denies_unless_failures_are_ignored() -> None:

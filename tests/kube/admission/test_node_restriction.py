@@ -61,7 +61,7 @@ class OnlyWildAudience:
 PLUGIN = NodeRestriction(
     NodePods(pods=get("pods"), nodes=get("nodes")),
     NodeTokens(OnlyWildAudience(), get("pods"), get("claims"), get("volumes"), get("drivers")),
-    NodePodCertificates(get("nodes"), get("pods"), get("accounts")),
+    NodePodCertificates(OnlyWildAudience(), get("nodes"), get("pods"), get("accounts")),
 )
 
 

@@ -9,16 +9,28 @@ import pytest
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.authz.interface import Answer, Decision
+from pilothouse.apiserver.authz.interface import Attributes as Question
 from pilothouse.apiserver.server.features import FeatureGates, serve_with
+from pilothouse.kube.admission.node_restriction import credentials
 from pilothouse.kube.admission.node_restriction.credentials import NodePodCertificates
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.version_rules import RULES
 
 _STORED: dict[str, dict[str, Json]] = {
     "nodes": {"n1": {"metadata": {"name": "n1", "uid": "node-uid"}}},
     "pods": {
         "mine": {"metadata": {"uid": "u"}, "spec": {"nodeName": "n1", "serviceAccountName": "robot"}},
+        "mounts": {
+            "metadata": {"uid": "m"},
+            "spec": {
+                "nodeName": "n1",
+                "serviceAccountName": "robot",
+                "volumes": [{"projected": {"sources": [{"podCertificate": {"signerName": "example.com/mounted"}}]}}],
+            },
+        },
         "alien": {"metadata": {"uid": "a"}, "spec": {"nodeName": "n2", "serviceAccountName": "robot"}},
     },
     "accounts": {"robot": {"metadata": {"uid": "r"}}},
@@ -40,10 +52,19 @@ def _get(kind: str) -> Any:
     return found
 
 
+class OnlyOneSigner:
+    """Allows the kubelet to use `example.com/any` for the account `robot`."""
+
+    async def authorize(self, attributes: Question) -> Answer:
+        assert attributes.verb == "request-serviceaccounts-podcertificate-signer"
+        allowed = (attributes.resource, attributes.name) == ("example.com:any", "robot")
+        return Answer(Decision.ALLOW if allowed else Decision.NO_OPINION)
+
+
 async def _refusal(gates: FeatureGates, spec: Json) -> str:
     """Empty for a request that may pass."""
     serve_with(gates)
-    certificates = NodePodCertificates(_get("nodes"), _get("pods"), _get("accounts"))
+    certificates = NodePodCertificates(OnlyOneSigner(), _get("nodes"), _get("pods"), _get("accounts"))
     attributes = Attributes(
         operation=Operation.CREATE,
         kind=GroupVersionKind("certificates.k8s.io", "v1beta1", "PodCertificateRequest"),
@@ -96,3 +117,22 @@ async def test_a_kubelet_asks_for_pods_on_its_node_only(changed: Json, refusal: 
 
 async def test_nothing_is_asked_for_while_the_gate_is_off() -> None:
     assert await _in_its_own_task({}, _MINE) == "403 PodCertificateRequest feature gate is disabled"
+
+
+@pytest.mark.parametrize(
+    ("pod", "signer", "refusal"),
+    [
+        ({"podName": "mounts", "podUID": "m"}, "example.com/mounted", ""),
+        ({}, "example.com/any", ""),
+        (
+            {},
+            "example.com/mounted",
+            '403 pod "ns/mine" does not mount a podCertificate projected volume for signer "example.com/mounted"',
+        ),
+    ],
+)
+async def test_a_kubelet_asks_only_signers_of_the_pods_volumes_or_its_own(
+    monkeypatch: pytest.MonkeyPatch, pod: Json, signer: str, refusal: str
+) -> None:
+    monkeypatch.setattr(credentials, "holds", lambda name: RULES[name].holds_in(37))
+    assert await _in_its_own_task({"PodCertificateRequest": True}, {**_MINE, **pod, "signerName": signer}) == refusal

@@ -13,10 +13,13 @@ from pilothouse.apiserver.admission.versioned import admission_variables, versio
 from pilothouse.apiserver.cel.authorization import Authorizations
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden, Invalid, RequestEntityTooLarge, Unauthorized
+from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.version_rules import holds
 
 _FAILURE = "validation.policy.admission.k8s.io/validation_failure"
 _MAX_ANNOTATION_BYTES = 10 * 1024
+_MAX_FAILURES = 50
 _STATUS_BY_REASON: dict[str, type[StatusError]] = {
     "Forbidden": Forbidden,
     "Unauthorized": Unauthorized,
@@ -36,20 +39,31 @@ class ValidatingDispatcher(PolicyDispatcher[validator.PolicyValidator]):
     async def dispatch(self, hooks: Sequence[Hook[validator.PolicyValidator]], attributes: Attributes) -> None:
         """Evaluate the policies. Raises StatusError to reject."""
         authorizations = Authorizations(self._authorizer, attributes.user)
-        denials = [denial for hook in hooks for denial in await self._denials(hook, attributes, authorizations)]
+        failures: list[Json] = []
+        denials = [
+            denial for hook in hooks for denial in await self._denials(hook, attributes, authorizations, failures)
+        ]
+        if failures:
+            published = failures[: _MAX_FAILURES if holds("AllFailuresOfPolicies") else 1]
+            attributes.annotate(_FAILURE, json.dumps(published, separators=(",", ":"), ensure_ascii=False))
         if denials:
             raise _refusal(attributes, denials[0])
 
     async def _denials(
-        self, hook: Hook[validator.PolicyValidator], attributes: Attributes, authorizations: Authorizations
+        self,
+        hook: Hook[validator.PolicyValidator],
+        attributes: Attributes,
+        authorizations: Authorizations,
+        failures: list[Json],
     ) -> Sequence[_Denial]:
+        """Evaluate a policy. Return its denials, and append audited failures to `failures`."""
         annotations = CollectedAnnotations()
         denials: list[_Denial] = []
         for invocation in await self._invocations.of(hook, attributes):
             result = await self._result(invocation, attributes, authorizations)
             if isinstance(result, validator.ValidateResult):
                 assert invocation.binding is not None
-                enforcement = _Enforcement(hook.policy.name, invocation.binding, attributes, annotations)
+                enforcement = _Enforcement(hook.policy.name, invocation.binding, attributes, annotations, failures)
                 denials += enforcement.denials(result)
             elif not hook.policy.fails_open:
                 denials.append(_Denial(hook.policy.name, invocation.binding, result.message))
@@ -87,6 +101,8 @@ class _Enforcement:
     binding: PolicyBinding
     attributes: Attributes
     annotations: CollectedAnnotations
+    failures: list[Json]
+    """Failures of bindings with the action Audit."""
 
     def denials(self, result: validator.ValidateResult) -> list[_Denial]:
         """Enforce the binding's actions for each decision, and return the denials."""
@@ -113,7 +129,14 @@ class _Enforcement:
             if action == "Deny":
                 denials.append(_Denial(self.policy, self.binding, decision.message, decision.reason))
             elif action == "Audit":
-                publish_failure(self.attributes, self.binding, index, decision.message)
+                failure = {
+                    "message": decision.message,
+                    "policy": self.binding.policy_name,
+                    "binding": self.binding.name,
+                    "expressionIndex": index,
+                    "validationActions": list(self.binding.actions),
+                }
+                self.failures.append(failure)
             elif action == "Warn":
                 where = f"ValidatingAdmissionPolicy '{self.policy}' with binding '{self.binding.name}'"
                 self.attributes.warn(f"Validation failed for {where}: {decision.message}")
@@ -148,14 +171,3 @@ class CollectedAnnotations:
     def publish(self, policy: str, attributes: Attributes) -> None:
         for key, values in self._values.items():
             attributes.annotate(f"{policy}/{key}", ", ".join(values))
-
-
-def publish_failure(attributes: Attributes, binding: PolicyBinding, index: int, message: str) -> None:
-    failure = {
-        "message": message,
-        "policy": binding.policy_name,
-        "binding": binding.name,
-        "expressionIndex": index,
-        "validationActions": list(binding.actions),
-    }
-    attributes.annotate(_FAILURE, json.dumps([failure], separators=(",", ":"), ensure_ascii=False))

@@ -21,8 +21,10 @@ from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, items, namespace_of, part, text, uid_of
 from pilothouse.machinery.server_errors import InternalError
 from pilothouse.machinery.status_error import aggregate
+from pilothouse.machinery.version_rules import holds
 
-_VERB = "request-serviceaccounts-token-audience"
+_AUDIENCE_VERB = "request-serviceaccounts-token-audience"
+_SIGNER_VERB = "request-serviceaccounts-podcertificate-signer"
 _DRIVERS = {
     "gcePersistentDisk": "pd.csi.storage.gke.io",
     "awsElasticBlockStore": "ebs.csi.aws.com",
@@ -81,7 +83,7 @@ class NodeTokens:
             return f"error validating audience {quote(audience)}: {aggregate(problems)}"
         question = Question(
             user=attributes.user,
-            verb=_VERB,
+            verb=_AUDIENCE_VERB,
             is_resource=True,
             version="v1",
             resource=audience,
@@ -119,12 +121,15 @@ class NodeTokens:
 
 
 def _not_authorized(attributes: Attributes, audience: str) -> str:
+    if holds("SignersOfNodes"):
+        return f"{attributes.user.name} is not authorized to request tokens for audience {quote(audience)}"
     refusal = f"{attributes.user.name} is not authorized to request tokens for this audience"
     return f"audience {quote(audience)} not found in pod spec volume, {refusal}"
 
 
 @dataclass(frozen=True, slots=True)
 class NodePodCertificates:
+    authorizer: Authorizer
     nodes: Get
     pods: Get
     accounts: Get
@@ -167,6 +172,33 @@ class NodePodCertificates:
             statement = f"names service account UID {quote(text(spec, 'serviceAccountUID'))}"
             running = f"which differs from the running service account ({quote(uid_of(account))})"
             raise InternalError.of(f"{_REQUEST} for pod {named} {statement}, {running}")
+        if holds("SignersOfNodes") and not await self._may_use(attributes, pod, spec):
+            signer = quote(text(spec, "signerName"))
+            raise refused(
+                attributes, f"pod {named} does not mount a podCertificate projected volume for signer {signer}"
+            )
+
+    async def _may_use(self, attributes: Attributes, pod: Json, spec: Json) -> bool:
+        """Report whether a volume of the pod has the signer, or the kubelet may use the signer for the account."""
+        signer = text(spec, "signerName")
+        sources = (
+            source for volume in items(pod, "spec", "volumes") for source in items(volume, "projected", "sources")
+        )
+        if any(
+            "podCertificate" in source and text(source, "podCertificate", "signerName") == signer for source in sources
+        ):
+            return True
+        question = Question(
+            user=attributes.user,
+            verb=_SIGNER_VERB,
+            is_resource=True,
+            group=attributes.resource.group,
+            version=attributes.resource.version,
+            resource=signer.replace("/", ":"),  # RBAC has no resources with slashes
+            namespace=attributes.namespace,
+            name=text(spec, "serviceAccountName"),
+        )
+        return (await self.authorizer.authorize(question)).decision is Decision.ALLOW
 
 
 def _other_account(attributes: Attributes, pod: str, requested: str, running: str) -> Forbidden:
