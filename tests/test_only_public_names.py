@@ -23,6 +23,8 @@ PUBLIC = {
 }
 
 OF_LAYER = {
+    "conftest.py": "machinery",
+    "docs/test_figures.py": "machinery",
     "controlplane/test_replicas_on_etcd.py": "cli",
     "deploy/test_deploy_files.py": "cli",
     "docs/test_versions.py": "apiserver",
@@ -69,6 +71,7 @@ OF_LAYER = {
     "support/service_account_tokens.py": "kube",
     "support/services.py": "kube",
     "support/serving_harness.py": "controlplane",
+    "support/serving_process.py": "machinery",
     "support/shelves.py": "builder",
     "support/simulated_container.py": "nodes",
     "support/skipping_clock.py": "client",
