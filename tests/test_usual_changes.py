@@ -163,7 +163,7 @@ async def main():
             if event.object["metadata"]["name"] == "greeting":
                 return
 
-asyncio.run(asyncio.wait_for(main(), 100))
+asyncio.run(asyncio.wait_for(main(), 300))
 """,
     ),
     "CEL function": Change(
