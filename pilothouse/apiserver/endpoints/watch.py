@@ -134,6 +134,7 @@ class _WatchFrames:
         self._serializer = serializer
         self._timeout = timeout
         self._labels = labels
+        self._sizes = WATCH_EVENT_SIZES.row(labels)
 
     async def joined_by(self, join: Callable[[list[bytes]], T]) -> AsyncGenerator[T, None]:
         watcher, serializer = self._watcher, self._serializer
@@ -160,13 +161,17 @@ class _WatchFrames:
         if isinstance(self._encoder, _Tables):
             return  # its first event differs from the others, so that none can be encoded twice
 
+        known = self._encoder.known
+
         def push(events: Sequence[WatchEvent]) -> bool:
-            if self._work(events) > WORTH_A_THREAD:
-                return False
-            try:
-                frames = self._encode(events)
-            except (NotAcceptable, Undecodable):
-                return False  # the generator meets the error again, and ends the watch
+            frames = [frame for event in events if (frame := known(event)) is not None]
+            if len(frames) < len(events):  # the first watcher encodes for the others
+                if self._work(events) > WORTH_A_THREAD:
+                    return False
+                try:
+                    frames = self._encode(events)
+                except (NotAcceptable, Undecodable):
+                    return False  # the generator meets the error again, and ends the watch
             if not write(frames[0] if len(frames) == 1 else b"".join(frames)):
                 return False
             self._count(frames)
@@ -183,7 +188,7 @@ class _WatchFrames:
     def _count(self, frames: list[bytes]) -> None:
         for frame in frames:
             WATCH_EVENTS.inc(self._labels)
-            WATCH_EVENT_SIZES.observe(self._labels, len(frame))
+            self._sizes.observe(len(frame))
 
 
 class _OneFrame:
@@ -226,6 +231,9 @@ class EventEncoder(Protocol):
     def work(self, event: WatchEvent) -> int:
         """Return the number of stored bytes that must be encoded for the event; 0 if the encoding is cached."""
 
+    def known(self, event: WatchEvent) -> bytes | None:
+        """Return the encoded event if the encoding is cached."""
+
 
 def event_encoder(request: Request, scope: RequestScope, output: Output) -> EventEncoder:
     if output.convert is None:
@@ -250,6 +258,9 @@ class _Whole:
     def work(self, event: WatchEvent) -> int:
         return 0 if event.has_encoded(self._form) else self._lists.bytes_to_encode((event.object,), self._view)
 
+    def known(self, event: WatchEvent) -> bytes | None:
+        return event.known_encoding(self._form)
+
     def __call__(self, event: WatchEvent) -> bytes:
         return event.encoded(self._form, self._make)
 
@@ -269,6 +280,9 @@ class _Metadata:
 
     def work(self, event: WatchEvent) -> int:
         return 0 if event.has_encoded(self._form) else event.size
+
+    def known(self, event: WatchEvent) -> bytes | None:
+        return event.known_encoding(self._form)
 
     def __call__(self, event: WatchEvent) -> bytes:
         return event.encoded(self._form, self._make)
@@ -297,6 +311,9 @@ class _Tables:
 
     def work(self, event: WatchEvent) -> int:
         return event.size
+
+    def known(self, event: WatchEvent) -> bytes | None:
+        return None
 
     def __call__(self, event: WatchEvent) -> bytes:
         stored = event.object.parse()

@@ -80,6 +80,10 @@ class Encodings:
     def has_encoded(self, form: Hashable) -> bool:
         return self._encoded is not None and form in self._encoded
 
+    def known_encoding(self, form: Hashable) -> bytes | None:
+        """Return the cached encoding, if any."""
+        return None if self._encoded is None else self._encoded.get(form)
+
 
 class StoredObject(Encodings):
     """An object as one revision left it. Immutable; `parse` gives a fresh copy that the caller may change.

@@ -36,17 +36,14 @@ class EventType(StrEnum):
 class WatchEvent(Encodings):
     """A watch event, shared by all watchers with the same view of the change."""
 
-    __slots__ = ("object", "revision", "type")
+    __slots__ = ("object", "revision", "size", "type")
 
     def __init__(self, type: EventType, object: StoredObject, revision: Revision) -> None:
         self.type = type
         self.object = object
         self.revision = revision
+        self.size = object.size
         self._encoded = None
-
-    @property
-    def size(self) -> int:
-        return self.object.size
 
     def encoded(self, form: Hashable, make: Callable[[WatchEvent], bytes]) -> bytes:
         """Return the encoded event; encoded once per form, and shared."""

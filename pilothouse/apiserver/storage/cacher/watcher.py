@@ -159,7 +159,8 @@ class CacheWatcher:
         if self._reader is None or not self._live:
             return
         if self.push is not None and self.push(self._live):
-            self._forget_live()
+            self._live.clear()
+            self._live_bytes = 0
         else:
             self._wake(self._reader)
 
