@@ -60,6 +60,9 @@ ALLOWED_SKIPS = {
 }
 """Reasons that tests give, and why a run without them is still a run."""
 
+ONE_BY_ONE = ("tests/apiserver/storage/", "tests/docs/", "tests/explore/", "tests/operator/", "tests/testing/")
+"""Folders whose long tests measure no latency, and may run beside each other."""
+
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Import no other test files for the fast lane and for the second tier: importing all of them takes long."""
@@ -103,7 +106,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     def file_or_test(nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         text = _text(config.rootpath / file)
-        is_long = "mark.slow" in text or "pytester" in text
+        is_long = "mark.slow" in text and file.startswith(ONE_BY_ONE)
         return nodeid if is_long and 'scope="' not in text else file
 
     scheduler = LoadFileScheduling(config, log)
