@@ -56,6 +56,7 @@ class ServingCertificate:
         self._in_child = in_child
         self._clock = clock
         self._checked: dict[tuple[bool, bool], tuple[datetime, list[bytes]]] = {}  # steps → time, files after them
+        self._refreshing = asyncio.Lock()  # a refresh never reads files that another one is replacing
         self._shared: ResourceClient | None = None
         self._place = place
         self._addresses = _LOOPBACK | addresses
@@ -144,9 +145,10 @@ class ServingCertificate:
     async def refresh(self) -> None:
         """Load the shared CA again, and issue a new certificate if CA or time require one. Failures are logged."""
         try:
-            if self._shared is not None:
-                await self._synchronise(self._shared)
-            await asyncio.to_thread(self.keep)
+            async with self._refreshing:
+                if self._shared is not None:
+                    await self._synchronise(self._shared)
+                await asyncio.to_thread(self.keep)
         except (StatusError, ConnectionFailed, CertificateError, OSError) as error:
             log_failed_attempt(log, error, "cannot renew the certificate of %s", self._place.name)
 
