@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import field
 from typing import TypeAlias
 
 from pilothouse.kinds.deletion import is_deleting
@@ -58,7 +59,7 @@ class Predicate:
     False
     """
 
-    passes: Passes
+    passes: Passes = field(repr=False)
     name: str = ""
 
     def __call__(self, event: Event) -> bool:

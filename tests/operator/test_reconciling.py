@@ -150,6 +150,24 @@ class Counting(Reconciler[Boat]):
         return None
 
 
+async def test_a_manager_of_two_namespaces_sees_no_others(harbour: Harbour) -> None:
+    second, other = Harbour(harbour.api), Harbour(harbour.api)
+    for place in (second, other):
+        await harbour.client.resource("v1", "namespaces").create({"metadata": {"name": place.namespace}})
+    await other.boat("elsewhere")
+    async with harbour.manager(Counting, namespaces=[harbour.namespace, second.namespace]) as manager:
+        for place in (harbour, second):
+            await place.boat(f"in-{place.namespace}")
+            await place.has_condition(f"in-{place.namespace}", "Crew1")
+        [reconciler] = manager.reconcilers
+        names = {harbour.namespace: f"in-{harbour.namespace}", second.namespace: f"in-{second.namespace}"}
+        assert {boat.metadata.namespace: boat.metadata.name for boat in reconciler.list(Boat)} == names
+        assert [boat.metadata.name for boat in reconciler.list(Boat, second.namespace)] == [names[second.namespace]]
+        assert reconciler.get(Boat, "elsewhere", other.namespace) is None
+        assert isinstance(reconciler, Counting)
+        assert set(reconciler.calls) == set(names.values())
+
+
 async def test_own_writes_of_finalizer_and_status_lead_to_no_further_reconcile(harbour: Harbour) -> None:
     counting = Counting()
     async with harbour.manager(counting) as manager:
