@@ -132,7 +132,7 @@ function State({ run, kept }: { run: DrainRun; kept: number }) {
   }
   const refused = steps.filter(({ progress }) => progress === "refused").length;
   return (
-    <div class="progress" role="status">
+    <div class="drain-progress" role="status">
       <progress max={Math.max(steps.length, 1)} value={done} aria-label="Pods that are gone" />
       <span>
         {done} of {counted(steps.length, "pod")} gone{refused ? `, ${refused} refused: tried again every 5 s` : ""}

@@ -31,14 +31,7 @@ export function Forward({ target }: { target: Target }) {
     <Frame title={`Port-forward ${name}`} closeLabel="Close">
       <label class="field">
         Port
-        <input
-          type="number"
-          min={1}
-          max={65535}
-          list="ports"
-          value={port}
-          onInput={(e) => setPort(e.currentTarget.value)}
-        />
+        <input type="number" min={1} max={65535} value={port} onInput={(e) => setPort(e.currentTarget.value)} />
       </label>
       {ports.length > 0 && (
         <div class="choices" role="group" aria-label="Ports">
