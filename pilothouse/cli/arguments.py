@@ -119,7 +119,7 @@ def add_kubernetes_versions(parser: argparse.ArgumentParser) -> None:
             names = list(dict.fromkeys(release.release_of(name).name for name in text.split(",")))
             return [release.choose(names[0]).name] if len(names) == 1 else names
         except release.UnknownRelease:
-            raise argparse.ArgumentTypeError(f"one or several of {', '.join(release.RELEASES)}") from None
+            raise argparse.ArgumentTypeError(f"one of {', '.join(release.RELEASES)}") from None
         except release.ReleaseAlreadyChosen as error:
             parser.error(str(error))
 
