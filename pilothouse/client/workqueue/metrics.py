@@ -88,7 +88,7 @@ class WorkQueueCollector:
 
         waited = HistogramMetricFamily("workqueue_queue_duration_seconds", _WAITED, labels=["name"])
         worked = HistogramMetricFamily("workqueue_work_duration_seconds", _WORKED, labels=["name"])
-        for name, queue in self.queues.items():
+        for name, queue in tuple(self.queues.items()):
             waited.add_metric([name], queue.queued.buckets(), queue.queued.total)
             worked.add_metric([name], queue.worked.buckets(), queue.worked.total)
         yield from (waited, worked)
