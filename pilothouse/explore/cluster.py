@@ -22,8 +22,8 @@ from pilothouse.bench.bench import Bench
 from pilothouse.bench.scope import ProgramSelection
 from pilothouse.client.discovery import DiscoveryClient
 from pilothouse.client.rest_mapper import RESTMapper
-from pilothouse.explore.model import Change
-from pilothouse.explore.operators import Access, Instance, load_function
+from pilothouse.explore.model import Change, key_of
+from pilothouse.explore.operators import Access, Instance, explored_controllers, load_function
 from pilothouse.explore.scenario import Scenario, ScenarioError
 from pilothouse.machinery.cel.environment import CompilationFailed, Environment
 from pilothouse.machinery.cel.program import EvaluationFailed
@@ -72,10 +72,12 @@ async def _cluster(scenario: Scenario) -> AsyncIterator[ExploreCluster]:
         file.touch(mode=0o600)
         lines = [f'{token},{user},{user},"system:masters"\n' for token, user in zip(tokens, USERS, strict=True)]
         file.write_text("".join(lines))
-        flags = {
-            "controllers": CONTROLLERS,
-            "etcd_compaction_interval": "0s",
-            **scenario.flags,
+        flags: dict[str, Any] = {"controllers": CONTROLLERS, "etcd_compaction_interval": "0s", **scenario.flags}
+        if scenario.program.service_account:
+            flags.setdefault("authorization_mode", "RBAC")
+        explored = [f"-{one.name}" for one in explored_controllers(scenario.program)]
+        flags |= {
+            "controllers": ",".join([*explored, flags["controllers"]]),
             "testing": True,
             "token_auth_file": file,
         }
@@ -102,16 +104,12 @@ class ExploreCluster:
         self.frozen: list[Instance] = []
         """Instances whose requests are held: never idle, and not waited for."""
         self._snapshot: Any = None
+        self._idle_since: tuple[tuple[int, ...], list[Instance]] | None = None
+        """Signature and external instances of the last idle moment."""
 
     @property
     def users(self) -> tuple[str, ...]:
         """User names of the operator's requests."""
-        if self.scenario.program.controllers:
-            accounts = [
-                name if ":" in name else f"system:serviceaccount:kube-system:{name}"
-                for name in self.scenario.program.controllers
-            ]
-            return (*accounts, "system:kube-controller-manager")  # the user of the shared informers
         if account := self.scenario.program.service_account:
             return (f"system:serviceaccount:{account.replace('/', ':')}",)
         return USERS
@@ -131,6 +129,7 @@ class ExploreCluster:
 
     async def restore(self) -> int:
         """Restore the snapshot; return the revision."""
+        self._idle_since = None
         for plural in ("faults", "recordings"):
             await self.api.request("DELETE", path_of(plural))
         assert self.api.snapshots is not None
@@ -182,20 +181,28 @@ class ExploreCluster:
         )
 
     async def _external_idle(self, interrupted: Callable[[], bool]) -> bool:
-        """Wait until programs outside of this process are idle for `quietFor`."""
-        quiet_for = self.scenario.program.quiet_for
-        selection = ProgramSelection(quiet_for=0.0)
+        """Wait until programs outside of this process are idle for `quietFor`, unless they are idle since the last
+        call.
+        """
+        external, selection = self._external(), ProgramSelection(quiet_for=0.0)
+
+        def is_busy() -> bool:
+            busy = [one for one in external if one.busy()]  # asks each instance: the answer is since the last question
+            return bool(busy or self.bench.busy_programs(selection) or self.bench.quiescence.busy(0.0))
+
         since, signature = time.monotonic(), self._signature()
-        while time.monotonic() - since < quiet_for:
+        if self._idle_since == (signature, external) and not is_busy():
+            return True
+        while time.monotonic() - since < self.scenario.program.quiet_for:
             if interrupted():
                 return False
             await asyncio.sleep(_POLL)
             now = self._signature()
-            busy = bool(self.bench.busy_programs(selection)) or any(one.busy() for one in self._external())
-            if busy or now != signature or self.bench.quiescence.busy(0.0):
+            if is_busy() or now != signature:
                 since, signature = time.monotonic(), now
-            if any(one.failure() for one in self._external()):
+            if any(one.failure() for one in external):
                 return True
+        self._idle_since = (signature, external)
         return True
 
     def _awaited(self) -> list[Instance]:
@@ -306,14 +313,6 @@ class ExploreCluster:
 
     async def remove_fault(self, name: str) -> None:
         await self.api.request("DELETE", path_of("faults", name))
-
-
-def key_of(obj: Json) -> str:
-    """Return `Kind.group namespace/name`."""
-    meta = obj.get("metadata") or {}
-    group = str(obj.get("apiVersion") or "").rpartition("/")[0]
-    kind = f"{obj['kind']}.{group}" if group else obj["kind"]
-    return f"{kind} {meta['namespace']}/{meta['name']}" if meta.get("namespace") else f"{kind} {meta.get('name')}"
 
 
 def _object(entry: Any) -> Json | None:

@@ -106,6 +106,14 @@ class ObjectRef:
         return f"{kind} {self.namespace}/{self.name}" if self.namespace else f"{kind} {self.name}"
 
 
+def key_of(obj: Json) -> str:
+    """Return `Kind.group namespace/name`, as `str(ObjectRef)`."""
+    meta = obj.get("metadata") or {}
+    group = str(obj.get("apiVersion") or "").rpartition("/")[0]
+    kind = f"{obj['kind']}.{group}" if group else obj["kind"]
+    return f"{kind} {meta['namespace']}/{meta['name']}" if meta.get("namespace") else f"{kind} {meta.get('name')}"
+
+
 @dataclass(frozen=True, slots=True)
 class Perturbation:
     """One disturbance of a run."""

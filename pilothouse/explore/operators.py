@@ -10,7 +10,7 @@ import importlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import Context, ContextVar, copy_context
 from pathlib import Path
@@ -23,6 +23,7 @@ from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import AsgiApp, AsgiResponse, AsgiTransport
 from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.rest.transport import HttpRequest
+from pilothouse.controllers.table import ControllerDescriptor, enabled, unknown
 from pilothouse.explore.scenario import Program, ScenarioError
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.platform import NEW_PROCESS_GROUP, kill_process_group
@@ -76,7 +77,7 @@ def new_instance(program: Program, access: Access) -> Instance:
         return CallableInstance(program, access)
     if program.command:
         return CommandInstance(program, access)
-    return ServerControllers(access)
+    return ControllersInstance(program, access)
 
 
 def load_function(path: str, directory: Path) -> Callable[..., Any]:
@@ -159,8 +160,8 @@ class KillableTransport(AsgiTransport):
             await exchange.close()
 
 
-class ManagerInstance:
-    """A `pilothouse.operator.Manager` in this event loop, by the server's virtual clock."""
+class InProcessInstance:
+    """A program in this event loop, by the server's virtual clock. Subclasses start their work in `_begin`."""
 
     is_external = False
 
@@ -170,22 +171,23 @@ class ManagerInstance:
         self._transport = KillableTransport(access)
         self._tasks = InstanceTasks()
         self._workers: Workers | None = None
-        self._manager: Any = None
-        self._starting: asyncio.Task[None] | None = None
+        self._first: asyncio.Task[Any] | None = None
+        """The task of `_begin`."""
         self._killed = False
 
     async def start(self) -> None:
         context = copy_context()
-        self._starting = context.run(self._start_in_context, context)
+        self._first = context.run(self._start_in_context, context)
 
-    def _start_in_context(self, context: Context) -> asyncio.Task[None]:
+    def _start_in_context(self, context: Context) -> asyncio.Task[Any]:
         _INSTANCE.set(self._tasks)
         go_by(self.access.bench.time)
         self._workers = registered_workers()
-        make = load_function(self._program.manager, self._program.directory)
-        client = Client(self._transport, user_agent=self.access.user)
-        self._manager = make(client)
-        return asyncio.get_running_loop().create_task(self._manager.start(), context=context)
+        work = self._begin(Client(self._transport, user_agent=self.access.user))
+        return asyncio.get_running_loop().create_task(work, context=context)
+
+    def _begin(self, client: Client) -> Coroutine[Any, Any, None]:
+        raise NotImplementedError
 
     async def kill(self) -> None:
         if self._killed:
@@ -195,27 +197,67 @@ class ManagerInstance:
         await self._transport.cut()
         if tasks:
             await asyncio.wait(tasks, timeout=_CANCEL_TIMEOUT)
-        PROGRAMS.remove(self._manager)
-        self._manager = None
 
     def busy(self) -> str:
-        if self._manager is None or self._starting is None:
-            return ""
-        if not self._starting.done() or self._manager.is_busy(0.0):
-            return self._manager.name or "the operator"
-        return ", ".join(self._workers.busy(0.0)) if self._workers is not None else ""
+        return ", ".join(self._workers.busy(0.0)) if self._workers is not None and not self._killed else ""
 
     def failure(self) -> str:
-        if self._killed or self._starting is None:
+        task = self._first
+        if self._killed or task is None or not task.done() or task.cancelled() or task.exception() is None:
             return ""
-        running = getattr(self._manager, "_running", None)
-        for task in (self._starting, running):
-            if task is not None and task.done() and not task.cancelled() and task.exception() is not None:
-                return repr(task.exception())
-        return ""
+        return repr(task.exception())
 
     def output(self) -> str:
         return ""
+
+
+class ManagerInstance(InProcessInstance):
+    """A `pilothouse.operator.Manager`."""
+
+    _manager: Any = None
+
+    def _begin(self, client: Client) -> Coroutine[Any, Any, None]:
+        self._manager = load_function(self._program.manager, self._program.directory)(client)
+        work: Coroutine[Any, Any, None] = self._manager.start()
+        return work
+
+    async def kill(self) -> None:
+        await super().kill()
+        if self._manager is not None:
+            PROGRAMS.remove(self._manager)
+            self._manager = None
+
+    def busy(self) -> str:
+        if self._manager is None or self._first is None:
+            return ""
+        if not self._first.done() or self._manager.is_busy(0.0):
+            return self._manager.name or "the operator"
+        return super().busy()
+
+    def failure(self) -> str:
+        running = getattr(self._manager, "_running", None)
+        if running is not None and running.done() and not running.cancelled() and running.exception() is not None:
+            return "" if self._killed else repr(running.exception())
+        return super().failure()
+
+
+class ControllersInstance(InProcessInstance):
+    """Controllers of the server, by `pilothouse.controllers.manager`; the server itself runs without them."""
+
+    def _begin(self, client: Client) -> Coroutine[Any, Any, None]:
+        from prometheus_client import CollectorRegistry
+
+        from pilothouse.controllers.manager import ControllerManager
+
+        chosen = explored_controllers(self._program)
+        return ControllerManager(client, chosen, registry=CollectorRegistry()).run()
+
+
+def explored_controllers(program: Program) -> list[ControllerDescriptor]:
+    """Return the controllers of the program. Raises ScenarioError for unknown names."""
+    if names := [*unknown(program.controllers)]:
+        raise ScenarioError(f"operator.controllers: unknown controllers {', '.join(names)}")
+    return enabled(program.controllers, has_feature=lambda name: True)
 
 
 class CallableInstance:
@@ -316,30 +358,6 @@ class CommandInstance:
         return ""
 
 
-class ServerControllers:
-    """The controllers of the server: they start and end with the server."""
-
-    is_external = False
-
-    def __init__(self, access: Access) -> None:
-        self.access = access
-
-    async def start(self) -> None:
-        """Do nothing: the controllers run."""
-
-    async def kill(self) -> None:
-        """Do nothing: the controllers cannot be killed."""
-
-    def busy(self) -> str:
-        return ""
-
-    def failure(self) -> str:
-        return ""
-
-    def output(self) -> str:
-        return ""
-
-
 def _filled(word: str, values: dict[str, str]) -> str:
     for name, value in values.items():
         word = word.replace("{" + name + "}", value)
@@ -347,16 +365,16 @@ def _filled(word: str, values: dict[str, str]) -> str:
 
 
 def _processor_use(leader: int) -> tuple[bool, int]:
-    """Return whether a thread of the process group is runnable, and the CPU ticks of the group. Linux only; elsewhere
-    the group counts as sleeping.
+    """Return whether a thread of the process or of its descendants is runnable, and their CPU ticks. Linux only;
+    elsewhere the processes count as sleeping.
     """
-    running, ticks = False, 0
-    for stat in Path("/proc").glob("[0-9]*/stat"):
+    running, ticks, pids = False, 0, [leader]
+    while pids:
+        folder = Path("/proc") / str(pids.pop())
         with suppress(OSError, ValueError, IndexError):
-            fields = stat.read_text().rpartition(")")[2].split()
-            if int(fields[2]) != leader:
-                continue
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
             ticks += int(fields[11]) + int(fields[12])
-            for thread in stat.parent.glob("task/*/stat"):
-                running = running or thread.read_text().rpartition(")")[2].split()[0] in ("R", "D")
+            for thread in (folder / "task").iterdir():
+                running = running or (thread / "stat").read_text().rpartition(")")[2].split()[0] in ("R", "D")
+                pids += map(int, (thread / "children").read_text().split())
     return running, ticks

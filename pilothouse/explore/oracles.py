@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from pilothouse.explore.cluster import compile_cel, is_true, key_of, python_invariant
+from pilothouse.explore.cluster import compile_cel, is_true, python_invariant
 from pilothouse.explore.model import (
     Change,
     Entry,
@@ -16,8 +16,9 @@ from pilothouse.explore.model import (
     PerturbationKind,
     RunResult,
     Verdict,
+    key_of,
 )
-from pilothouse.explore.recording import Difference, Learned, differences, normalize
+from pilothouse.explore.recording import Difference, Learned, differences, normalize, touched
 from pilothouse.explore.run import CONCURRENT
 from pilothouse.explore.scenario import Invariant, Scenario
 from pilothouse.machinery.objects import Json
@@ -59,8 +60,10 @@ def _settling(baseline: RunResult, result: RunResult) -> Iterator[Finding]:
 def _final_state(scenario: Scenario, learned: Learned, result: RunResult) -> Iterator[Finding]:
     yield from _lost_updates(learned, result)
     normal = normalize({key: _without_annotation(obj) for key, obj in result.final.items()}, learned.noise)
-    found = [*differences(learned.normal, normal, learned.noise, scenario.ignored)]
-    findings = [_of_difference(one) for one in found]
+    keys = touched(learned.noise, learned.baseline, result)
+    findings = [
+        _of_difference(one) for one in differences(learned.normal, normal, learned.noise, keys, scenario.ignored)
+    ]
     yield from findings
     changed = {one.object for one in findings}
     for key, obj in normal.items():

@@ -1,8 +1,8 @@
 """The plan: perturbations that can change the outcome of the recorded run, likely bugs first.
 
 Left out: writes of Leases and Events, writes without effect, a kill before a write that directly follows another write
-(equal to the kill after the other write), events that precede no write, stale reads of resources that the operator
-never reads from a cache, and events of the server's own controllers, whose watches are older than the run.
+(equal to the kill after the other write), events that precede no write, and stale reads of resources that the operator
+never reads from a cache.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from pilothouse.explore.cluster import key_of
 from pilothouse.explore.model import (
     Entry,
     EntryKind,
@@ -21,6 +20,7 @@ from pilothouse.explore.model import (
     Perturbation,
     PerturbationKind,
     RunResult,
+    key_of,
 )
 from pilothouse.explore.recording import Learned
 from pilothouse.explore.run import PERIODIC, generated_names, point_of
@@ -69,7 +69,6 @@ class _Planner:
         self.patterns = {**_random_names(learned), **generated_names(baseline.changes)}
         self.skipped = 0
         self.steps = baseline.steps
-        self.has_kill = not scenario.program.controllers
 
     def candidates(self) -> Iterator[Perturbation]:
         yield from self._writes()
@@ -85,8 +84,7 @@ class _Planner:
                 burst = -1
             if entry.kind is not EntryKind.REQUEST or entry.verb in _READS:
                 continue
-            own_account = not self.has_kill and entry.resource == "serviceaccounts" and entry.namespace == "kube-system"
-            if entry.resource in PERIODIC or entry.subresource in ("token", "eviction") or own_account:
+            if entry.resource in PERIODIC or entry.subresource in ("token", "eviction"):
                 self.skipped += 1
                 continue
             point, effective = (
@@ -95,18 +93,17 @@ class _Planner:
             )
             first_cause = entry.causes[0] if entry.causes else entry.number
             is_first, burst = first_cause != burst, first_cause
-            if self.has_kill and is_first:
+            if is_first:
                 yield Perturbation(kind.KILL_BEFORE, point, reason="crash before the first write")
             else:
                 self.skipped += 1
             if not effective:
                 self.skipped += 4
                 continue
-            if self.has_kill:
-                yield Perturbation(kind.KILL_AFTER, point, reason="crash between two writes")
-                if (entry.verb, entry.resource, entry.subresource) not in seen:
-                    seen.add((entry.verb, entry.resource, entry.subresource))
-                    yield Perturbation(kind.TWO_INSTANCES, point, reason="write of a former leader")
+            yield Perturbation(kind.KILL_AFTER, point, reason="crash between two writes")
+            if (entry.verb, entry.resource, entry.subresource) not in seen:
+                seen.add((entry.verb, entry.resource, entry.subresource))
+                yield Perturbation(kind.TWO_INSTANCES, point, reason="write of a former leader")
             yield Perturbation(kind.LOSE_RESPONSE, point, reason="committed write without a response")
             is_apply = entry.verb == "patch" and "force" in entry.options
             if entry.verb in ("update", "patch") and not is_apply:
@@ -117,8 +114,6 @@ class _Planner:
             yield Perturbation(kind.TIMEOUT, point, reason="timeout")
 
     def _events(self) -> Iterator[Perturbation]:
-        if not self.has_kill:
-            return  # the watches of the server's controllers are older than the run
         kind, seen = PerturbationKind, set()
         causes = {number for entry in self.timeline for number in entry.causes if entry.resource not in PERIODIC}
         last_step = max((entry.step for entry in self.timeline), default=-1)
@@ -142,8 +137,6 @@ class _Planner:
             yield Perturbation(kind.DUPLICATE_EVENT, point, reason="repeated event")
 
     def _at_steps(self) -> Iterator[Perturbation]:
-        if not self.has_kill:
-            return
         kind = PerturbationKind
         cached = {
             (entry.group, entry.resource)

@@ -7,10 +7,10 @@ times by a token, and server-managed metadata is dropped. Other differences betw
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from pilothouse.explore.model import RunResult
+from pilothouse.explore.model import RunResult, key_of
 from pilothouse.explore.scenario import Ignored
 from pilothouse.machinery.codec.json import canonical_json
 from pilothouse.machinery.dataclass import dataclass
@@ -19,6 +19,9 @@ from pilothouse.machinery.objects import Json
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _MANAGED: Final = frozenset({"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink"})
 _LEAST_PREFIX: Final = 3
+_DIGITS: Final = "0123456789"
+_ROOT_CA: Final = "/kube-root-ca.crt"
+"""Name of the ConfigMap that the server makes in each namespace; its content is a certificate of the server."""
 IGNORED_KINDS: Final = frozenset(
     {"Event", "Event.events.k8s.io", "Lease.coordination.k8s.io", "APIService.apiregistration.k8s.io", "FlowSchema"}
 )
@@ -70,7 +73,7 @@ def learn(first: RunResult, second: RunResult) -> Learned:
     names_only = Noise(prefixes=prefixes)
     one, two = normalize(first.final, names_only), normalize(second.final, names_only)
     paths, unordered, objects = set(), set(), set()
-    for key, path, expected, actual in differences(one, two, names_only):
+    for key, path, expected, actual in differences(one, two, names_only, touched(names_only, first, second)):
         place = f"{key.partition(' ')[0]} {_generalized(path)}"
         if not path:
             objects.add(key)
@@ -112,12 +115,26 @@ def normalize(final: Mapping[str, Json], noise: Noise) -> dict[str, Json]:
     return result
 
 
+def touched(noise: Noise, *results: RunResult) -> frozenset[str]:
+    """Return the normal keys of the objects that a run changed. Other objects are of the server: certificates and
+    ports of two servers differ.
+    """
+    objects = [change.object or change.previous for result in results for change in result.changes]
+    return frozenset(_normal_key(key_of(obj), obj.get("metadata") or {}, noise) for obj in objects if obj)
+
+
 def differences(
-    expected: Mapping[str, Json], actual: Mapping[str, Json], noise: Noise, ignored: Sequence[Ignored] = ()
+    expected: Mapping[str, Json],
+    actual: Mapping[str, Json],
+    noise: Noise,
+    keys: Container[str],
+    ignored: Sequence[Ignored] = (),
 ) -> Iterator[Difference]:
-    """Yield the differences of two normal forms, without noise."""
+    """Yield the differences of two normal forms, without noise. Only objects with these normal keys are compared."""
     for key in sorted({*expected, *actual}):
         kind = key.partition(" ")[0]
+        if key.partition(" #")[0] not in keys or key.endswith(_ROOT_CA):
+            continue
         if kind in IGNORED_KINDS or key in noise.objects or _is_ignored(key, "", ignored):
             continue
         if key not in actual:
@@ -164,11 +181,15 @@ def _normal(obj: Json, text: Any) -> Json:
         if isinstance(value, str):
             return text(value)
         if isinstance(value, dict):
-            return {
-                key: ("<current>" if part == generation else "<other>") if key == "observedGeneration" else walk(part)
-                for key, part in value.items()
-            }
+            return {key: walk_field(key, part) for key, part in value.items()}
         return [walk(part) for part in value] if isinstance(value, list) else value
+
+    def walk_field(key: str, value: Any) -> Any:
+        if key == "observedGeneration":
+            return "<current>" if value == generation else "<other>"
+        if key == "conditions" and isinstance(value, list) and all(isinstance(part, dict) for part in value):
+            return [walk(part) for part in sorted(value, key=lambda part: str(part.get("type")))]  # a list by type
+        return walk(value)
 
     normal: Json = walk({**obj, "metadata": kept})
     return normal
@@ -193,7 +214,7 @@ def _random_prefixes(one: Mapping[str, Json], two: Mapping[str, Json]) -> Iterat
         for other in only_two:
             if other.partition(" ")[0] == kind:
                 common = _common_prefix(place, other.partition(" ")[2])
-                best = max(best, common, key=len)
+                best = max(best, common.rstrip(_DIGITS), key=len)  # a number varies as a whole
         if len(best.rpartition("/")[2]) >= _LEAST_PREFIX:
             yield f"{kind} {best}"
 

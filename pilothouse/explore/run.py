@@ -9,7 +9,7 @@ from typing import Any, Final
 from pilothouse.bench.faults.fault import Fault
 from pilothouse.bench.request_log import EVENT as EVENT_VERB
 from pilothouse.bench.request_log import READS, LogEntry, RequestLog
-from pilothouse.explore.cluster import USERS, ExploreCluster, compile_cel, is_true, key_of
+from pilothouse.explore.cluster import USERS, ExploreCluster, compile_cel, is_true
 from pilothouse.explore.model import (
     EVENT,
     Change,
@@ -19,6 +19,7 @@ from pilothouse.explore.model import (
     PerturbationKind,
     Point,
     RunResult,
+    key_of,
 )
 from pilothouse.explore.operators import Instance, new_instance
 from pilothouse.explore.scenario import Scenario, ScenarioError, Step
@@ -205,11 +206,10 @@ class Run:
 
     async def _concurrent_write(self, placed: _Placed) -> None:
         """Let another client annotate the object before the operator's write."""
-        point = placed.perturbation.point
-        assert point is not None
-        self._act(f"another client annotates {point.resource} {point.name} before {point}")
+        held = next(entry for entry in reversed(self._log.entries) if entry.fault == placed.name)
+        self._act(f"another client annotates {held.resource} {held.name} before {placed.perturbation.point}")
         body = {"metadata": {"annotations": {CONCURRENT: "written"}}}
-        path = await self._cluster.resource_path(point.group, point.resource, point.namespace, point.name)
+        path = await self._cluster.resource_path(held.group, held.resource, held.namespace, held.name)
         answer = await self._cluster.api.request("PATCH", path, body, media="application/merge-patch+json")
         if answer.status >= 400:
             self._done.discard(placed.perturbation.id)
@@ -290,8 +290,6 @@ class Run:
     # Instances
 
     async def _start_instance(self, index: int) -> None:
-        if self._scenario.program.controllers:
-            return
         before = len(self._log.entries)
         instance = new_instance(self._scenario.program, await self._cluster.access(index))
         self._cluster.instances.append(instance)

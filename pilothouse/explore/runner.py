@@ -67,10 +67,13 @@ class Explorer:
             if key not in self._learned:
                 async with self._cluster() as cluster:
                     first = await Run(cluster, steps=key).perform()
-                    if first.failed_wait and not steps:
-                        raise ScenarioError(f"the undisturbed run fails: {first.failed_wait}\n{first.output}")
-                    await cluster.jump(_LATER)
-                    second = await Run(cluster, steps=key).perform() if first.settled else first
+                if first.failed_wait and not steps:
+                    raise ScenarioError(f"the undisturbed run fails: {first.failed_wait}\n{first.output}")
+                second = first
+                if first.settled:
+                    async with self._cluster() as cluster:  # the longest unused: another server, if there are several
+                        await cluster.jump(_LATER)
+                        second = await Run(cluster, steps=key).perform()
                 self._learned[key] = learn(first, second)
         return self._learned[key]
 

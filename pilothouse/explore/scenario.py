@@ -105,7 +105,8 @@ _PROGRAM: Final = _record(
             {"type": "string"},
         ),
         "controllers": _array(
-            "Controllers of the server itself, such as deployment-controller: user names or controller names.",
+            "Controllers of the server, by the names of `--controllers`, such as deployment-controller; they run in the"
+            " process of the explorer, with the virtual clock, and not in the server.",
             {"type": "string"},
         ),
         "directory": _text("Working directory and import path; default: the folder of explore.yaml."),

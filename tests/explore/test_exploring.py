@@ -22,6 +22,7 @@ from pilothouse.explore.model import (
     from_json,
     to_json,
 )
+from pilothouse.explore.oracles import judge_baseline
 from pilothouse.explore.runner import Explorer
 from pilothouse.explore.scenario import Scenario, read_scenario
 
@@ -124,6 +125,43 @@ async def test_an_exploration_resumes_with_the_verdicts_of_the_file(tmp_path: Pa
             outcome = await explorer.explore(lambda verdict: seen.append(verdict.perturbations[0].id))
     assert len(seen) == len(set(seen)) == len(outcome.verdicts) == 3
     assert outcome.left == outcome.planned - 3
+
+
+async def test_two_clusters_give_the_verdicts_of_one() -> None:
+    few = replace(scenario("careless"), budget_runs=5)
+    found = []
+    for jobs in (1, 2):
+        async with Explorer(few, jobs=jobs) as explorer:
+            outcome = await explorer.explore()
+        found.append([(one.perturbations[0].id, one.findings) for one in outcome.verdicts])
+    assert found[0] == found[1]
+    assert [*map(bool, (findings for _, findings in found[0]))].count(True) >= 2
+
+
+ADMIN = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRoleBinding",
+    "metadata": {"name": "copies"},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+    "subjects": [{"kind": "ServiceAccount", "name": "copies", "namespace": "default"}],
+}
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+async def test_an_operator_has_the_permissions_of_its_service_account(is_allowed: bool) -> None:
+    plain = scenario("careless")
+    limited = replace(
+        plain,
+        program=replace(plain.program, service_account="default/copies"),
+        setup=(*plain.setup, *([ADMIN] if is_allowed else [])),
+    )
+    async with Explorer(limited) as explorer:
+        baseline = (await explorer.learned()).baseline
+    requests = [entry for entry in baseline.timeline if entry.kind is EntryKind.REQUEST]
+    assert {entry.actor for entry in requests} == {"system:serviceaccount:default:copies"}
+    assert ("Secret default/a" in baseline.final) == is_allowed
+    denied = {one.oracle for one in judge_baseline(limited, baseline).findings}
+    assert denied == (set() if is_allowed else {Oracle.DENIED})
 
 
 @pytest.mark.slow

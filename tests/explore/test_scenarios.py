@@ -64,8 +64,9 @@ def test_uids_generated_names_and_times_are_no_differences() -> None:
 
     one = normalize(state("1-2", "p-abcde", "2026-01-01T00:00:00Z", "x"), Noise())
     two = normalize(state("3-4", "p-fghij", "2026-01-02T00:00:00Z", "y"), Noise())
-    found = [*differences(one, two, Noise())]
+    found = [*differences(one, two, Noise(), {"Pod p-*"})]
     assert [(one.object, one.path, one.expected, one.actual) for one in found] == [
         ("Pod p-*", "/status/text", "x", "y")
     ]
-    assert [*differences(one, two, Noise(), [Ignored("Pod", "", "/status/*")])] == []
+    assert [*differences(one, two, Noise(), {"Pod p-*"}, [Ignored("Pod", "", "/status/*")])] == []
+    assert [*differences(one, two, Noise(), {"Pod q"})] == []

@@ -86,6 +86,5 @@ def reuse(plan: Plan, owner: Json) -> None:
             kept.append(old)
             continue
         plan.create.remove(fitting)
-        named = {name: value for name, value in metadata(fitting).items() if name != "generateName"}
-        plan.update.append({**fitting, "metadata": named | {"name": name_of(old)}})
+        plan.update.append({**fitting, "metadata": metadata(fitting) | {"name": name_of(old)}})
     plan.delete[:] = kept

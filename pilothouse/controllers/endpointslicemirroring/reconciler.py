@@ -103,8 +103,7 @@ class MirroringReconciler:
         if not existing:
             plan.create, plan.added = [wholly_new], len(wanted)
         elif self._has_changed(existing[0], wanted, plan) or not _is_like(existing[0], wholly_new, endpoints):
-            named = {name: value for name, value in metadata(wholly_new).items() if name != "generateName"}
-            plan.update = [{**wholly_new, "metadata": named | {"name": name_of(existing[0])}}]
+            plan.update = [{**wholly_new, "metadata": metadata(wholly_new) | {"name": name_of(existing[0])}}]
         return plan
 
     def _has_changed(self, existing: Json, wanted: Mapping[EndpointKey, Json], plan: Plan) -> bool:
