@@ -7,6 +7,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -32,6 +34,10 @@ pytestmark = [
 ]
 
 
+_BENCH = "bench: "
+"""Prefix of scenarios that need a server with --testing."""
+EXPORTED = "exported"
+"""Key of the exported test in the outcomes."""
 _NAME = re.compile(r'^  "([^"]+)": \{$', re.MULTILINE)
 
 
@@ -40,15 +46,20 @@ def _names() -> list[str]:
     return [name for file in files for name in _NAME.findall(file.read_text())]
 
 
-async def _play(config: ClientConfig, project: Path) -> dict[str, str]:
-    """Return what went wrong in each scenario; "" for success. Scenarios may ask to stop and start the console."""
+async def _play(config: ClientConfig, project: Path, scenarios: str) -> dict[str, str]:
+    """Return the error of each scenario whose name matches; "" for success. Scenarios may ask to stop and start the
+    console, and to keep a text.
+    """
     console = Console(config)
     address = await console.start()
     port = urlsplit(address).port or 0
     words = [str(project / "run.mjs"), str(_CHROMIUM), address]
     words += [pictures] if (pictures := os.environ.get("PILOTHOUSE_PICTURES")) else []
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec("node", *words, stdin=pipe, stdout=pipe, limit=1 << 22)
+    environment = {"PILOTHOUSE_SCENARIO": scenarios} | os.environ
+    process = await asyncio.create_subprocess_exec(
+        "node", *words, stdin=pipe, stdout=pipe, env=environment, limit=1 << 22
+    )
     assert process.stdin is not None
     assert process.stdout is not None
     outcomes: dict[str, str] = {}
@@ -57,7 +68,9 @@ async def _play(config: ClientConfig, project: Path) -> dict[str, str]:
         if "name" in message:
             outcomes[message["name"]] = message["wrong"]
             continue
-        if message["ask"] == "stop the console":
+        if isinstance(message["ask"], dict):
+            outcomes[EXPORTED] = message["ask"]["keep"]
+        elif message["ask"] == "stop the console":
             await console.close()
         else:
             console = Console(config, port=port)
@@ -81,16 +94,40 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project
 
 
-@pytest.fixture(scope="module")
-def outcomes(project: Path) -> Iterator[dict[str, str]]:
-    with Server(recent_requests=500, simulated_nodes=1, authorization_mode="RBAC") as api:
+def _outcomes(project: Path, scenarios: str, *, testing: bool) -> Iterator[dict[str, str]]:
+    with Server(testing=testing, recent_requests=500, simulated_nodes=1, authorization_mode="RBAC") as api:
         played: Future[dict[str, str]] = Future()
-        thread = Thread(target=lambda: played.set_result(asyncio.run(_play(api.config(), project))))
+        thread = Thread(target=lambda: played.set_result(asyncio.run(_play(api.config(), project, scenarios))))
         thread.start()
         yield played.result(6 * PATIENCE)
         thread.join()
 
 
-@pytest.mark.parametrize("name", _names())
+@pytest.fixture(scope="module")
+def outcomes(project: Path) -> Iterator[dict[str, str]]:
+    yield from _outcomes(project, f"^(?!{_BENCH})", testing=False)
+
+
+@pytest.fixture(scope="module")
+def bench_outcomes(project: Path) -> Iterator[dict[str, str]]:
+    yield from _outcomes(project, f"^{_BENCH}", testing=True)
+
+
+@pytest.mark.parametrize("name", [name for name in _names() if not name.startswith(_BENCH)])
 def test_in_chromium(outcomes: dict[str, str], name: str) -> None:
     assert outcomes.get(name, "the scenario did not run") == ""
+
+
+@pytest.mark.parametrize("name", [name for name in _names() if name.startswith(_BENCH)])
+def test_bench_in_chromium(bench_outcomes: dict[str, str], name: str) -> None:
+    assert bench_outcomes.get(name, "the scenario did not run") == ""
+
+
+def test_a_recording_of_the_page_is_exported_as_a_test_that_passes(
+    bench_outcomes: dict[str, str], tmp_path: Path
+) -> None:
+    exported = tmp_path / "test_exported.py"
+    exported.write_text(bench_outcomes[EXPORTED])
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(exported)]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{exported.read_text()}\n{done.stdout}\n{done.stderr}"

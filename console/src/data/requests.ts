@@ -16,6 +16,30 @@ export const asked = signal<Asked[]>([]);
 // The console no longer knows the session of this browser.
 export const sessionEnded = signal(false);
 
+export interface Sent {
+  method: string;
+  path: string;
+  media: string;
+  body: unknown;
+  code: number;
+}
+// Called for every answered write of the page.
+export const onWrite = signal<((sent: Sent) => void) | null>(null);
+
+function announce(path: string, init: RequestInit, code: number): void {
+  const method = init.method ?? "GET";
+  if (!onWrite.peek() || method === "GET") return;
+  const text = typeof init.body === "string" ? init.body : undefined;
+  const media = new Headers(init.headers).get("content-type") ?? "";
+  let body: unknown = text;
+  try {
+    body = text === undefined ? undefined : JSON.parse(text);
+  } catch {
+    // YAML stays text.
+  }
+  onWrite.peek()!({ method, path, media, body, code });
+}
+
 // Raises Failure with the server's own words.
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
   const at = Date.now();
@@ -36,6 +60,7 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
     auditId: response.headers.get("audit-id") ?? "",
   };
   asked.value = [entry, ...asked.peek()].slice(0, KEPT);
+  announce(path, init, response.status);
   if (response.headers.get("x-console-session") === "none") {
     sessionEnded.value = true;
     throw new Failure({ code: 401, message: "This session has ended." });

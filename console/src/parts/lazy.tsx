@@ -4,7 +4,11 @@ import { useEffect, useState } from "preact/hooks";
 import { type Failure, failureOf } from "../data/failure";
 import { Loading, Problem } from "./parts";
 
-export function lazy<P extends object>(load: () => Promise<ComponentType<P>>): (props: P) => preact.JSX.Element {
+// `meanwhile` is shown until the code is there.
+export function lazy<P extends object>(
+  load: () => Promise<ComponentType<P>>,
+  meanwhile: preact.JSX.Element | null = <Loading what="the page" />,
+): (props: P) => preact.JSX.Element | null {
   let loaded: ComponentType<P> | undefined;
   return function Lazy(props: P) {
     const [, setTurn] = useState(0);
@@ -24,6 +28,6 @@ export function lazy<P extends object>(load: () => Promise<ComponentType<P>>): (
     }, []);
     if (failure) return <Problem what="This page cannot be loaded" failure={failure} onRetry={read} />;
     const Component = loaded;
-    return Component ? <Component {...props} /> : <Loading what="the page" />;
+    return Component ? <Component {...props} /> : meanwhile;
   };
 }

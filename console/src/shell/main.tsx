@@ -3,9 +3,11 @@ import { effect, signal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { Create } from "../actions/create";
+import { hasBench } from "../data/bench";
 import { discover, discoveryFailure, followServer } from "../data/discovery";
 import { get, request, sessionEnded } from "../data/requests";
 import { connection } from "../data/stream";
+import { lazy } from "../parts/lazy";
 import { Boundary, Empty, Problem } from "../parts/parts";
 import { VIEWS } from "../views";
 import { Help, listenToKeys } from "./keyboard";
@@ -16,6 +18,7 @@ import "../style.css";
 import "@xterm/xterm/css/xterm.css";
 
 const version = signal("");
+const BenchBar = lazy(async () => (await import("../bench/bar")).BenchBar, null);
 
 function readVersion(): void {
   get<{ gitVersion: string }>("/version").then(
@@ -100,6 +103,7 @@ function App() {
             </Empty>
           )}
         </Boundary>
+        {hasBench.value && <BenchBar />}
       </main>
       <Search />
       <Create />

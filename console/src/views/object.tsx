@@ -63,7 +63,7 @@ function Live({ kind, namespace, name }: { kind: Resource; namespace: string; na
 
 interface Tab {
   title: string;
-  component: (props: { shown: Shown }) => preact.JSX.Element;
+  component: (props: { shown: Shown }) => preact.JSX.Element | null;
   // Kinds with this tab; all, if not set.
   only?: string | RegExp;
 }

@@ -145,7 +145,7 @@ function Progress({ workload, tree }: { workload: KubeObject; tree: TreeNode }) 
   const ready = podsOf(newest ?? tree).filter((each) => each.state.text === "running").length;
   const share = (count: number) => `${wanted ? Math.min(100, (100 * count) / wanted) : 100}%`;
   return (
-    <div class="progress" role="img" aria-label={`${updated} updated and ${ready} ready of ${wanted}`}>
+    <div class="rollout-progress" role="img" aria-label={`${updated} updated and ${ready} ready of ${wanted}`}>
       <i class="updated" style={{ width: share(updated) }} />
       <i class="ready" style={{ width: share(Math.min(ready, wanted)) }} />
     </div>

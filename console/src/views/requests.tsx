@@ -7,9 +7,13 @@ import { type Interval, perSecond, quantile, useFigures } from "../data/figures"
 import { useLoaded } from "../data/live";
 import { asked, get } from "../data/requests";
 import { plain } from "../logic/words";
+import { lazy } from "../parts/lazy";
 import { Loading, Notice, Problem } from "../parts/parts";
 import { place, setQuery } from "../shell/router";
 import { theme } from "../shell/settings";
+import type { Seen } from "./why";
+
+const Why = lazy(async () => (await import("./why")).Why);
 
 const EVERY = 2000;
 const KEPT = 150;
@@ -126,16 +130,6 @@ function Plot({ chart, at, values }: { chart: Chart; at: number[]; values: numbe
   );
 }
 
-interface Seen {
-  time: string;
-  user: string;
-  userAgent?: string;
-  method: string;
-  target: string;
-  code: number;
-  seconds: number;
-  auditID?: string;
-}
 // Polling of the console itself.
 const OWN = /^\/(metrics|debug\/requests|readyz|version)\b|[?&]limit=1$/;
 
@@ -147,6 +141,7 @@ const READING: Record<number, string> = {
 // The requests of all clients, if the server records them; else the requests of this page.
 function Last() {
   const { query } = place.value;
+  const [opened, setOpened] = useState<Seen | null>(null);
   const recorded = useLoaded(() => get<{ requests: Seen[] }>("/debug/requests"), [], { every: EVERY });
   const failure = recorded.failure;
   const reason = failure instanceof Failure ? READING[failure.code] : undefined;
@@ -191,6 +186,16 @@ function Last() {
       </div>
       {reason && <Notice tone="plain">{reason}</Notice>}
       {failure && !reason && <Problem what="Requests cannot be read" failure={failure} onRetry={recorded.again} />}
+      {opened && (
+        <section class="card">
+          <div class="row">
+            <h2>Why</h2>
+            <code class="grow">{plain(`${opened.method} ${opened.target}`)}</code>
+            <button onClick={() => setOpened(null)}>Close</button>
+          </div>
+          <Why key={`${opened.auditID} ${opened.time}`} seen={opened} />
+        </section>
+      )}
       <section class="card flat" tabIndex={0} aria-label="Last requests">
         <table>
           <thead>
@@ -212,7 +217,9 @@ function Last() {
                 <td class="quiet">{new Date(each.time).toLocaleTimeString()}</td>
                 <td>{each.method}</td>
                 <td class="mono" title={plain(each.target)}>
-                  {plain(each.target)}
+                  <button class="link" onClick={() => setOpened(each)} disabled={!recorded.value}>
+                    {plain(each.target)}
+                  </button>
                 </td>
                 <td class="quiet" title={plain(each.userAgent)}>
                   {plain(each.user)}

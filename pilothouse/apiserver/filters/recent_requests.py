@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from dataclasses import field
 from datetime import UTC, datetime
 
-from pilothouse.apiserver.http import Filter, Handler, Request, Response, raw_json
+from pilothouse.apiserver.http import Filter, Handler, Headers, Request, Response, raw_json
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 PATH = "/debug/requests"
 _LONGEST_TARGET = 1024
+_FLOW_HEADERS = {
+    b"x-kubernetes-pf-flowschema-uid": "flowSchema",
+    b"x-kubernetes-pf-prioritylevel-uid": "priorityLevel",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +32,13 @@ class SeenRequest:
     seconds: float
     warnings: tuple[str, ...]
     audit_id: str
+    groups: tuple[str, ...] = ()
+    headers: Headers = field(default_factory=list)
+    """Additional headers of the response; flow control names its decision there."""
 
     def shown(self) -> Json:
+        """Return the entry of /debug/requests, with the uids of the flow schema and priority level."""
+        named = {name.lower(): value.decode("latin-1") for name, value in self.headers if name.lower() in _FLOW_HEADERS}
         return {
             "time": datetime.fromtimestamp(self.at, UTC).isoformat(),
             "user": self.user,
@@ -39,6 +49,8 @@ class SeenRequest:
             "seconds": round(self.seconds, 6),
             "warnings": list(self.warnings),
             "auditID": self.audit_id,
+            "groups": list(self.groups),
+            **{_FLOW_HEADERS[name]: value for name, value in named.items()},
         }
 
 
@@ -81,4 +93,6 @@ def _seen(request: Request, at: float, code: int, seconds: float) -> SeenRequest
     target = f"{request.path}{query}"[:_LONGEST_TARGET]
     agent = request.header(b"user-agent")[:_LONGEST_TARGET]
     warnings = tuple(request.warnings)
-    return SeenRequest(at, user, agent, request.method, target, code, seconds, warnings, request.audit_id)
+    groups = tuple(request.user.groups) if request.user is not None else ()
+    entry = (at, user, agent, request.method, target, code, seconds, warnings, request.audit_id)
+    return SeenRequest(*entry, groups=groups, headers=request.answer_headers)
