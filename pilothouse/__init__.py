@@ -1,3 +1,3 @@
 """Pilothouse: the Kubernetes API server in Python."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
