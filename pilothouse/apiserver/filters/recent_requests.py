@@ -12,7 +12,9 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 PATH = "/debug/requests"
-_LONGEST_TARGET = 1024
+_MAX_LENGTH = 1024
+_MAX_GROUPS = 16
+"""A recorded request stays in memory after its end: its texts and the number of its groups are bounded."""
 _FLOW_HEADERS = {
     b"x-kubernetes-pf-flowschema-uid": "flowSchema",
     b"x-kubernetes-pf-prioritylevel-uid": "priorityLevel",
@@ -88,11 +90,21 @@ def with_recent_requests(recent: RecentRequests | None) -> Filter:
 
 
 def _seen(request: Request, at: float, code: int, seconds: float) -> SeenRequest:
-    user = request.user.name if request.user is not None else ""
+    user, groups = ("", ()) if request.user is None else (request.user.name, request.user.groups)
     query = f"?{request.query_string}" if request.query_string else ""
-    target = f"{request.path}{query}"[:_LONGEST_TARGET]
-    agent = request.header(b"user-agent")[:_LONGEST_TARGET]
+    target = f"{request.path}{query}"[:_MAX_LENGTH]
+    agent = request.header(b"user-agent")[:_MAX_LENGTH]
     warnings = tuple(request.warnings)
-    groups = tuple(request.user.groups) if request.user is not None else ()
-    entry = (at, user, agent, request.method, target, code, seconds, warnings, request.audit_id)
-    return SeenRequest(*entry, groups=groups, headers=request.answer_headers)
+    entry = (
+        at,
+        user[:_MAX_LENGTH],
+        agent,
+        request.method,
+        target,
+        code,
+        seconds,
+        warnings,
+        request.audit_id[:_MAX_LENGTH],
+    )
+    shown = tuple([group[:_MAX_LENGTH] for group in groups[:_MAX_GROUPS]])
+    return SeenRequest(*entry, groups=shown, headers=request.answer_headers)

@@ -24,6 +24,7 @@ from pilothouse.apiserver.filters.cors import with_cors
 from pilothouse.apiserver.filters.goaway import with_probabilistic_goaway
 from pilothouse.apiserver.filters.max_in_flight import with_max_in_flight
 from pilothouse.apiserver.filters.panic_recovery import with_panic_recovery
+from pilothouse.apiserver.filters.recent_requests import RecentRequests, with_recent_requests
 from pilothouse.apiserver.filters.retry_after import with_retry_after
 from pilothouse.apiserver.filters.status_errors import with_status_errors
 from pilothouse.apiserver.filters.timeout import with_timeout
@@ -51,6 +52,15 @@ async def test_an_unexpected_error_is_answered_with_500_and_nothing_of_it_is_sho
     response = await with_panic_recovery(fail)(make_request())
     assert response.status == 500
     assert b"a secret" not in body_of(response)
+
+
+async def test_a_recorded_request_holds_little_memory(make_request: MakeRequest) -> None:
+    recent, long = RecentRequests(1), "x" * 500_000
+    user = User(long, groups=tuple(f"{long}{number}" for number in range(20)))
+    request = make_request(f"/{long}", headers={"User-Agent": long}, user=user)
+    request.audit_id = long
+    await with_recent_requests(recent)(answer_ok)(request)
+    assert len(body_of(await recent.answer(request))) < 25_000
 
 
 async def test_every_answer_carries_an_audit_id_and_the_clients_own_is_kept(make_request: MakeRequest) -> None:
