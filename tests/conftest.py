@@ -96,6 +96,12 @@ def _holder_of_settings(item: pytest.Function) -> tuple[object, str]:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Tests wait for other processes and for disks during 40 % of their time: three processes keep two cores busy."""
+    return (os.cpu_count() or 1) * 3 // 2
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Distribute files as `--dist loadfile` does, except that long tests without shared fixtures go one by one: the
     last file to end would otherwise be the longest."""
