@@ -12,7 +12,10 @@ from live_server import LiveServer
 from patience import PATIENCE
 
 from pilothouse.client.blocking import BlockingClient
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import cancelled
+from pilothouse.client.config.kubeconfig import load_kubeconfig
 from pilothouse.client.discovery import DiscoveryClient
 from pilothouse.client.leaderelection.elector import ElectionTimes, LeaderElector
 from pilothouse.client.leaderelection.lease_lock import LeaseLock
@@ -20,6 +23,9 @@ from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 from pilothouse.client.rest_mapper import NoMatch, RESTMapper
 from pilothouse.machinery.names import GroupKind, GroupVersionResource
+from pilothouse.machinery.objects import name_of
+from pilothouse.machinery.release import RELEASES
+from pilothouse.testing import server
 
 QUICK = ElectionTimes(lease_duration=3, renew_deadline=2, retry_period=0.05)
 
@@ -86,3 +92,22 @@ async def test_a_script_finds_resources_by_their_short_names(live: LiveServer) -
             return names
 
     assert {"a", "b"} <= {*await asyncio.to_thread(script)}
+
+
+@pytest.mark.parametrize("kubernetes_version", RELEASES)
+async def test_an_informer_receives_the_events_of_every_kubernetes_version(kubernetes_version: str) -> None:
+    """Versions encode the stream of an informer in different ways: 1.37 compresses the events."""
+    names: asyncio.Queue[str] = asyncio.Queue()
+    handler = ResourceEventHandlerFuncs(add=lambda obj: names.put_nowait(name_of(obj)))
+    chosen = server(process=True, controllers="-*", kubernetes_version=kubernetes_version)
+    async with asyncio.timeout(PATIENCE), chosen as api, connect(load_kubeconfig(api.kubeconfig)) as client:
+        config_maps = client.resource("v1", "configmaps", namespace="default")
+        await config_maps.create({"metadata": {"name": "before"}})
+        informer = SharedIndexInformer(config_maps)
+        informer.add_event_handler(handler)
+        running = asyncio.ensure_future(informer.run())
+        assert await names.get() == "before"
+        for name in ("first", "second"):
+            await config_maps.create({"metadata": {"name": name}})
+            assert await names.get() == name
+        await cancelled(running)

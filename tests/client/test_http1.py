@@ -19,6 +19,7 @@ from pilothouse.client.rest.http_transport import HttpTransport
 from pilothouse.client.rest.transport import HttpRequest
 
 ZIPPED = gzip.compress(b"hello world")
+MEMBERS = gzip.compress(b"hello ") + gzip.compress(b"world")
 RESPONSES = {
     b"HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello world": True,
     b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n6\r\nhello \r\n5;x=y\r\nworld\r\n0\r\n\r\n": True,
@@ -27,6 +28,7 @@ RESPONSES = {
     b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 11\r\n\r\nhello world": False,
     b"HTTP/1.0 200 OK\r\ncontent-length: 11\r\n\r\nhello world": False,
     b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: %d\r\n\r\n%b" % (len(ZIPPED), ZIPPED): True,
+    b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: %d\r\n\r\n%b" % (len(MEMBERS), MEMBERS): True,
     b"HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\nhello worldHTTP/1.1 200 OK": False,
 }
 MALFORMED = (

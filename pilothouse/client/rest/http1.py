@@ -56,13 +56,22 @@ class ResponseParser:
             if not self.status or self.is_complete:
                 return b""
         body = self._read_chunks(data) if self._chunked else self._read_length(data)
-        if self._inflate is None:
-            return body
+        return body if self._inflate is None else self._decompress(body)
+
+    def _decompress(self, data: bytes) -> bytes:
+        """A gzip body has several members if the server ends one with each flush, as kube-apiserver does in a watch."""
+        parts: list[bytes] = []
         try:
-            inflated = self._inflate.decompress(body)
-            return cast("bytes", inflated + self._inflate.flush() if self.is_complete else inflated)
+            while data:
+                if self._inflate.eof:
+                    self._inflate = zlib.decompressobj(_GZIP)
+                parts.append(self._inflate.decompress(data))
+                data = self._inflate.unused_data
+            if self.is_complete:
+                parts.append(self._inflate.flush())
         except zlib.error as error:
             raise MalformedResponse(f"cannot decompress the body: {error}") from None
+        return b"".join(parts)
 
     def end(self) -> None:
         """The connection has ended. Raises MalformedResponse if the response is incomplete."""
